@@ -1,0 +1,130 @@
+#include "core/base/dtype.h"
+
+#include <cstring>
+#include <type_traits>
+
+#include <Eigen/Core>
+
+namespace locus {
+namespace {
+
+// Elements have no alignment: they come out of messages. memcpy of a constant
+// size is a plain load.
+template <typename Element, typename Value>
+void Read(const void* source, int64_t count, Value* target) {
+  const char* bytes = static_cast<const char*>(source);
+  if constexpr (std::is_same_v<Element, Value>) {
+    if (count > 0) std::memcpy(target, bytes, count * sizeof(Value));
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      Element element;
+      std::memcpy(&element, bytes + i * sizeof(Element), sizeof(Element));
+      target[i] = static_cast<Value>(element);
+    }
+  }
+}
+
+template <typename Element, typename Value>
+void Write(const Value* source, int64_t count, void* target) {
+  char* bytes = static_cast<char*>(target);
+  if constexpr (std::is_same_v<Element, Value>) {
+    if (count > 0) std::memcpy(bytes, source, count * sizeof(Value));
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      const Element element = static_cast<Element>(source[i]);
+      std::memcpy(bytes + i * sizeof(Element), &element, sizeof(Element));
+    }
+  }
+}
+
+template <typename Value>
+void ReadAs(DType dtype, const void* source, int64_t count, Value* target) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return Read<float>(source, count, target);
+    case DType::kFloat64:
+      return Read<double>(source, count, target);
+    case DType::kFloat16:
+      return Read<Eigen::half>(source, count, target);
+    case DType::kBFloat16:
+      return Read<Eigen::bfloat16>(source, count, target);
+    case DType::kInt64:
+    case DType::kBool:
+      break;
+  }
+}
+
+template <typename Value>
+void WriteAs(DType dtype, const Value* source, int64_t count, void* target) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return Write<float>(source, count, target);
+    case DType::kFloat64:
+      return Write<double>(source, count, target);
+    case DType::kFloat16:
+      return Write<Eigen::half>(source, count, target);
+    case DType::kBFloat16:
+      return Write<Eigen::bfloat16>(source, count, target);
+    case DType::kInt64:
+    case DType::kBool:
+      break;
+  }
+}
+
+}  // namespace
+
+int64_t SizeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return 4;
+    case DType::kFloat64:
+    case DType::kInt64:
+      return 8;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return 2;
+    case DType::kBool:
+      return 1;
+  }
+  return 0;
+}
+
+bool IsFloatingPoint(DType dtype) {
+  return dtype != DType::kInt64 && dtype != DType::kBool;
+}
+
+absl::string_view NameOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return "FLOAT32";
+    case DType::kFloat64:
+      return "FLOAT64";
+    case DType::kFloat16:
+      return "FLOAT16";
+    case DType::kBFloat16:
+      return "BFLOAT16";
+    case DType::kInt64:
+      return "INT64";
+    case DType::kBool:
+      return "BOOL";
+  }
+  return "";
+}
+
+void ReadRow(DType dtype, const void* source, int64_t count, float* target) {
+  ReadAs(dtype, source, count, target);
+}
+
+void ReadRow(DType dtype, const void* source, int64_t count, double* target) {
+  ReadAs(dtype, source, count, target);
+}
+
+void WriteRow(DType dtype, const float* source, int64_t count, void* target) {
+  WriteAs(dtype, source, count, target);
+}
+
+void WriteRow(DType dtype, const double* source, int64_t count, void* target) {
+  WriteAs(dtype, source, count, target);
+}
+
+}  // namespace locus

@@ -1,0 +1,26 @@
+// Element types, and conversion of rows between them.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+
+namespace locus {
+
+enum class DType { kFloat32, kFloat64, kFloat16, kBFloat16, kInt64, kBool };
+
+int64_t SizeOf(DType dtype);
+bool IsFloatingPoint(DType dtype);
+// "FLOAT32" and so on, as the contract spells them.
+absl::string_view NameOf(DType dtype);
+
+// Converts `count` elements at `source`, of type `dtype` and any alignment, to
+// float or double. `dtype` is floating point. NaNs stay NaNs.
+void ReadRow(DType dtype, const void* source, int64_t count, float* target);
+void ReadRow(DType dtype, const void* source, int64_t count, double* target);
+
+// The other way; rounds to nearest, ties to even.
+void WriteRow(DType dtype, const float* source, int64_t count, void* target);
+void WriteRow(DType dtype, const double* source, int64_t count, void* target);
+
+}  // namespace locus

@@ -1,0 +1,56 @@
+#include "core/base/positions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/base/shape.h"
+#include "core/base/status.h"
+
+namespace locus {
+
+absl::StatusOr<Positions> Positions::Range(int64_t start, int64_t count) {
+  if (start < 0) {
+    return InvalidField(
+        "start", absl::StrCat("is ", start, "; positions must not be negative"));
+  }
+  if (count < 0) {
+    return InvalidField("count",
+                        absl::StrCat("is ", count, "; must not be negative"));
+  }
+  if (!CheckedAdd(start, count).has_value()) {
+    return InvalidField("count", absl::StrCat("is ", count, " from start ",
+                                              start,
+                                              "; positions end at 2^63 - 1"));
+  }
+  Positions positions;
+  positions.start_ = start;
+  positions.size_ = count;
+  positions.max_ = count == 0 ? -1 : start + count - 1;
+  return positions;
+}
+
+absl::StatusOr<Positions> Positions::Ids(std::vector<int64_t> ids) {
+  Positions positions;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] < 0) {
+      return InvalidField(
+          absl::StrCat("ids[", i, "]"),
+          absl::StrCat("is ", ids[i], "; positions must not be negative"));
+    }
+    positions.max_ = std::max(positions.max_, ids[i]);
+  }
+  positions.size_ = static_cast<int64_t>(ids.size());
+  bool consecutive = true;
+  for (size_t i = 1; i < ids.size(); ++i) {
+    consecutive &= ids[i] - 1 == ids[i - 1];
+  }
+  positions.is_range_ = consecutive;
+  if (consecutive) {
+    positions.start_ = ids.empty() ? 0 : ids[0];
+  } else {
+    positions.ids_ = std::move(ids);
+  }
+  return positions;
+}
+
+}  // namespace locus

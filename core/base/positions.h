@@ -1,0 +1,40 @@
+// Where tokens stand.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace locus {
+
+// Positions of a sequence, never negative: a range, or any list of ids. A range
+// costs nothing to store however long it is. Cheap to move; immutable.
+class Positions {
+ public:
+  // None.
+  Positions() = default;
+  // start, start + 1, ... INVALID_ARGUMENT (fields `start`, `count`) if either
+  // is negative or the last position is beyond int64.
+  static absl::StatusOr<Positions> Range(int64_t start, int64_t count);
+  // INVALID_ARGUMENT (field `ids[i]`) if one is negative.
+  static absl::StatusOr<Positions> Ids(std::vector<int64_t> ids);
+
+  int64_t size() const { return size_; }
+  int64_t operator[](int64_t i) const {
+    return is_range_ ? start_ + i : ids_[i];
+  }
+  // Whether each position is the one before plus one.
+  bool is_range() const { return is_range_; }
+  // The largest position; -1 if there is none.
+  int64_t max() const { return max_; }
+
+ private:
+  bool is_range_ = true;
+  int64_t start_ = 0;
+  int64_t size_ = 0;
+  int64_t max_ = -1;
+  std::vector<int64_t> ids_;
+};
+
+}  // namespace locus

@@ -1,0 +1,104 @@
+#include "core/base/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace locus {
+namespace {
+
+// One ParallelFor. Lives until the last helper has let go of it.
+struct Job {
+  Job(int64_t item_count, const std::function<void(int64_t)>& work)
+      : count(item_count), body(work) {}
+
+  const int64_t count;
+  // Outlives every item: ParallelFor returns only after all are done, and a
+  // helper that comes later finds no item left.
+  const std::function<void(int64_t)>& body;
+  std::atomic<int64_t> next{0};
+  std::mutex mutex;
+  std::condition_variable all_done;
+  int64_t done = 0;
+
+  void Run() {
+    int64_t finished = 0;
+    for (int64_t i; (i = next.fetch_add(1)) < count; ++finished) body(i);
+    if (finished == 0) return;
+    const std::lock_guard lock(mutex);
+    done += finished;
+    if (done == count) all_done.notify_all();
+  }
+
+  void Wait() {
+    std::unique_lock lock(mutex);
+    all_done.wait(lock, [this] { return done == count; });
+  }
+};
+
+}  // namespace
+
+struct ThreadPool::State {
+  std::mutex mutex;
+  std::condition_variable work_ready;
+  std::deque<std::shared_ptr<Job>> queue;  // one entry per helper wanted
+  bool stopping = false;
+  std::vector<std::thread> threads;
+
+  void Loop() {
+    for (;;) {
+      std::shared_ptr<Job> job;
+      {
+        std::unique_lock lock(mutex);
+        work_ready.wait(lock, [this] { return stopping || !queue.empty(); });
+        if (queue.empty()) return;
+        job = std::move(queue.front());
+        queue.pop_front();
+      }
+      job->Run();
+    }
+  }
+};
+
+ThreadPool::ThreadPool(int thread_count) : state_(std::make_unique<State>()) {
+  for (int i = 1; i < thread_count; ++i) {
+    state_->threads.emplace_back([state = state_.get()] { state->Loop(); });
+  }
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->stopping = true;
+  }
+  state_->work_ready.notify_all();
+  for (std::thread& thread : state_->threads) thread.join();
+}
+
+int ThreadPool::thread_count() const {
+  return static_cast<int>(state_->threads.size()) + 1;
+}
+
+void ThreadPool::ParallelFor(int64_t count,
+                             const std::function<void(int64_t)>& body) {
+  const int64_t helpers =
+      std::min<int64_t>(count - 1, static_cast<int64_t>(state_->threads.size()));
+  if (helpers <= 0) {
+    for (int64_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  const auto job = std::make_shared<Job>(count, body);
+  {
+    const std::lock_guard lock(state_->mutex);
+    for (int64_t i = 0; i < helpers; ++i) state_->queue.push_back(job);
+  }
+  for (int64_t i = 0; i < helpers; ++i) state_->work_ready.notify_one();
+  job->Run();
+  job->Wait();
+}
+
+}  // namespace locus

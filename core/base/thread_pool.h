@@ -1,0 +1,34 @@
+// The threads that compute, shared by everything in the process.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+namespace locus {
+
+// A fixed set of threads that sleep while there is nothing to do. Safe to use
+// from any thread, several at once.
+class ThreadPool {
+ public:
+  // `thread_count` counts the calling thread, so that 1 starts none.
+  explicit ThreadPool(int thread_count);
+  // Waits for running work.
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int thread_count() const;
+
+  // Calls body(i) once for every i in [0, count), on the calling thread and on
+  // pool threads that are free, and returns when all have returned. Items are
+  // handed out in order. `body` must not throw, and must not depend on which
+  // thread runs which item. Nested calls are allowed.
+  void ParallelFor(int64_t count, const std::function<void(int64_t)>& body);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace locus

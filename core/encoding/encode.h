@@ -1,0 +1,83 @@
+// A scheme's numbers, and a scheme applied to a tensor.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/base/cancellation.h"
+#include "core/base/positions.h"
+#include "core/base/tensor.h"
+#include "core/base/thread_pool.h"
+#include "core/encoding/scheme.h"
+
+namespace locus {
+
+struct EncodeOptions {
+  // Unset: 0, 1, ... along the input's sequence axis.
+  std::optional<Positions> positions;
+  // Biases alone. Unset: those of the queries.
+  std::optional<Positions> key_positions;
+  // 0: the input's last axis, or what the scheme's parameters were made for.
+  int64_t dim = 0;
+  // Biases alone. 0: as the scheme's parameters or the input have it.
+  int64_t head_count = 0;
+  // Embeddings, queries or keys [..., T, dim], or scores [..., H, Tq, Tk].
+  std::optional<TensorView> input;
+  // Of the numbers returned; floating point.
+  DType dtype = DType::kFloat32;
+};
+
+struct AdditiveEncoding {
+  Tensor table;  // [T, dim]
+};
+struct RotationEncoding {
+  Tensor cos;  // [T, pairs]
+  Tensor sin;  // [T, pairs]
+  std::vector<double> frequencies;
+  double attention_factor = 1;
+};
+struct BiasEncoding {
+  // [H, Tq, Tk]; -inf where a causal bias has a key after its query.
+  Tensor bias;
+  std::vector<double> slopes;
+};
+
+struct Encoding {
+  std::variant<std::monostate, AdditiveEncoding, RotationEncoding, BiasEncoding>
+      numbers;
+  // The input with the scheme applied, if there was one.
+  std::optional<Tensor> output;
+};
+
+// An encoding that is checked and sized, but has allocated nothing large yet.
+class EncodeJob {
+ public:
+  // Field paths in errors are those of the contract's EncodeRequest. The bytes
+  // of `options.input` must outlive the job.
+  static absl::StatusOr<EncodeJob> Create(const Scheme& scheme,
+                                          EncodeOptions options);
+
+  // What Run returns, and what it needs besides, in bytes.
+  int64_t output_bytes() const { return output_bytes_; }
+  int64_t scratch_bytes() const;
+
+  // Only fails as `stop` says.
+  absl::StatusOr<Encoding> Run(ThreadPool& pool, const StopCheck& stop) const;
+
+ private:
+  EncodeJob() = default;
+  absl::Status ResolveDefaults(const Scheme& scheme);
+  absl::Status CheckInput() const;
+  absl::Status ComputeSizes();
+
+  EncodeOptions options_;
+  Positions positions_;
+  Positions key_positions_;
+  CompiledScheme compiled_;
+  int64_t output_bytes_ = 0;
+};
+
+}  // namespace locus

@@ -1,0 +1,193 @@
+// A learned table.
+//
+//   code(p) = E[p],  E of shape [L, d]
+//
+// Gehring et al., 2017, "Convolutional Sequence to Sequence Learning"; BERT and
+// GPT-2 after it. A seeded table has rows drawn from N(0, 0.02), each from its
+// own stream, so that row p is the same whatever L. The table has nothing to
+// say past its end; `policy` decides what is said instead:
+//
+//   error        the call is refused
+//   clamp        E[L - 1]
+//   wrap         E[p mod L]
+//   zero         0
+//   random       a fresh row from the stream of position p
+//   interpolate  if T = largest position + 1 exceeds L, all positions read the
+//                table at (p + 1/2) L / T - 1/2, linearly between rows
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
+#include "core/base/status.h"
+#include "core/encoding/scheme.h"
+
+namespace locus {
+namespace {
+
+constexpr double kDeviation = 0.02;
+
+// The rows of the table: given, or drawn when they are read, which makes a
+// seeded table of any length free.
+struct Table {
+  int64_t length = 0;
+  int64_t dim = 0;  // 0: any, drawn
+  uint64_t seed = 0;
+  std::vector<double> rows;  // [length, dim] if given
+
+  void Row(int64_t p, absl::Span<double> row) const {
+    if (dim == 0) return Draw("learned.table/", p, row);
+    std::copy_n(rows.begin() + p * dim, dim, row.begin());
+  }
+
+  void Draw(absl::string_view purpose, int64_t p,
+            absl::Span<double> row) const {
+    RandomStream(seed, absl::StrCat(purpose, p)).FillNormal(kDeviation, row);
+  }
+};
+
+class LearnedCode final : public AdditiveCode {
+ public:
+  LearnedCode(std::shared_ptr<const Table> table, std::string policy,
+              int64_t max_position)
+      : table_(std::move(table)),
+        policy_(std::move(policy)),
+        stretched_(policy_ == "INTERPOLATE" && max_position >= table_->length),
+        max_position_(max_position) {}
+
+  void Row(int64_t position, absl::Span<double> row) const override {
+    const int64_t length = table_->length;
+    if (stretched_) return Interpolate(position, row);
+    if (position < length) return table_->Row(position, row);
+    if (policy_ == "CLAMP") return table_->Row(length - 1, row);
+    if (policy_ == "WRAP") return table_->Row(position % length, row);
+    if (policy_ == "RANDOM") {
+      return table_->Draw("learned.random/", position, row);
+    }
+    std::fill(row.begin(), row.end(), 0.0);  // ZERO
+  }
+
+ private:
+  void Interpolate(int64_t position, absl::Span<double> row) const {
+    const double length = static_cast<double>(table_->length);
+    const double stretched_length = static_cast<double>(max_position_) + 1;
+    const double source = std::clamp(
+        (static_cast<double>(position) + 0.5) * length / stretched_length - 0.5,
+        0.0, length - 1);
+    const int64_t below = static_cast<int64_t>(source);
+    const int64_t above = std::min(below + 1, table_->length - 1);
+    const double share = source - static_cast<double>(below);
+    table_->Row(below, row);
+    std::vector<double> upper(row.size());
+    table_->Row(above, absl::MakeSpan(upper));
+    for (size_t c = 0; c < row.size(); ++c) {
+      row[c] = (1 - share) * row[c] + share * upper[c];
+    }
+  }
+
+  const std::shared_ptr<const Table> table_;
+  const std::string policy_;
+  const bool stretched_;
+  const int64_t max_position_;
+};
+
+class Learned final : public Scheme {
+ public:
+  Learned(Table table, std::string policy)
+      : table_(std::make_shared<const Table>(std::move(table))),
+        policy_(std::move(policy)) {}
+
+  int64_t dim() const override { return table_->dim; }
+
+  absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const override {
+    if (table_->dim != 0 && table_->dim != geometry.dim) {
+      return InvalidField(
+          "table.shape",
+          absl::StrCat("is [", table_->length, ", ", table_->dim,
+                       "]; the call needs a width of ", geometry.dim));
+    }
+    if (policy_ == "ERROR" && geometry.max_position >= table_->length) {
+      return InvalidField(
+          "policy",
+          absl::StrCat("is ERROR and position ", geometry.max_position,
+                       " is past the table's ", table_->length,
+                       " rows; shorten the call, lengthen the table, or choose "
+                       "CLAMP, WRAP, ZERO, RANDOM or INTERPOLATE"));
+    }
+    return std::make_unique<LearnedCode>(table_, policy_,
+                                         geometry.max_position);
+  }
+
+ private:
+  const std::shared_ptr<const Table> table_;
+  const std::string policy_;
+};
+
+absl::StatusOr<Table> GivenTable(const Arguments& arguments) {
+  const TensorView& given = arguments.Tensor("table");
+  if (given.rank() != 2 || given.extent(0) < 1 || given.extent(1) < 1) {
+    return InvalidField("table.shape",
+                        absl::StrCat("is ", ToString(given.shape),
+                                     "; must be [length, dim], neither empty"));
+  }
+  if (arguments.Has("max_length")) {
+    return InvalidField("max_length", "must not be set beside table");
+  }
+  Table table{.length = given.extent(0), .dim = given.extent(1)};
+  table.rows.resize(given.element_count());
+  ReadRow(given.dtype, given.data, given.element_count(), table.rows.data());
+  return table;
+}
+
+absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+  Table table;
+  if (arguments.Has("table")) {
+    LOCUS_ASSIGN_OR_RETURN(table, GivenTable(arguments));
+  } else {
+    constexpr int64_t kDefaultLength = 512;
+    table.length = arguments.Has("max_length") ? arguments.Integer("max_length")
+                                               : kDefaultLength;
+    table.seed = arguments.Seed("seed");
+  }
+  return std::make_unique<Learned>(std::move(table),
+                                   arguments.Choice("policy"));
+}
+
+}  // namespace
+
+SchemeInfo DescribeLearned() {
+  return {
+      .name = "learned",
+      .title = "Learned table",
+      .site = Site::kEmbeddings,
+      .parameters =
+          {{.kind = ParameterKind::kTensor,
+            .name = "table",
+            .description = "the rows, [length, dim]; instead of seed"},
+           {.kind = ParameterKind::kSeed,
+            .name = "seed",
+            .description = "draws the rows from N(0, 0.02)"},
+           {.kind = ParameterKind::kInteger,
+            .name = "max_length",
+            .description = "the rows of a seeded table; 512 if unset",
+            .min = 1,
+            .max = 0x1p53},
+           {.kind = ParameterKind::kChoice,
+            .name = "policy",
+            .description = "what a position past the table gets",
+            .choices = {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM",
+                        "INTERPOLATE"}}},
+      .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kYes,
+                   Promise{Promise::Answer::kYes, "within the table"}, kNo},
+      .reference = "Gehring et al., 2017, arXiv:1705.03122",
+      .beyond_training = "The table ends; policy decides what follows.",
+      .make = Make,
+  };
+}
+
+}  // namespace locus

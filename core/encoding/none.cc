@@ -1,0 +1,39 @@
+// No positions ("NoPE").
+//
+// Attention sees a set: permute the tokens and the outputs are permuted alike.
+// Under a causal mask a decoder can still infer order from what it sees.
+// Kazemnejad et al., 2023, "The Impact of Positional Encoding on Length
+// Generalization in Transformers". Past the training length nothing changes.
+#include "core/encoding/scheme.h"
+
+namespace locus {
+namespace {
+
+class None final : public Scheme {
+ public:
+  absl::StatusOr<CompiledScheme> Compile(const Geometry&) const override {
+    return CompiledScheme();
+  }
+};
+
+absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments&) {
+  return std::make_unique<None>();
+}
+
+}  // namespace
+
+SchemeInfo DescribeNone() {
+  return {
+      .name = "none",
+      .title = "No positions",
+      .site = Site::kNowhere,
+      .parameters = {},
+      .promises = {kYes, kYes, kYes, kNotApplicable, kNotApplicable,
+                   kNotApplicable, kYes, kNotApplicable, kNotApplicable},
+      .reference = "Kazemnejad et al., 2023, arXiv:2305.19466",
+      .beyond_training = "Nothing changes with the length.",
+      .make = Make,
+  };
+}
+
+}  // namespace locus

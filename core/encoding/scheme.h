@@ -1,0 +1,144 @@
+// What a positional scheme is.
+//
+// A scheme acts at one of few places: on the embeddings, on queries and keys,
+// on the scores, or nowhere. For the geometry of one call it compiles to what
+// those places understand: a code to add, a rotation, or a bias. Whoever runs
+// attention knows these three and no scheme.
+//
+// To add one, write core/encoding/<name>.cc with a Describe function, give it a
+// message in proto/locus/v1/scheme.proto and a line in schemes.cc.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/encoding/parameters.h"
+
+namespace locus {
+
+enum class Site { kNowhere, kEmbeddings, kQueriesAndKeys, kScores };
+
+// What one call looks like to a scheme.
+struct Geometry {
+  // The width of the embeddings, or of one head. Unused by biases.
+  int64_t dim = 0;
+  // Used by biases alone.
+  int64_t head_count = 0;
+  // The largest position of queries and keys; -1 if there is none.
+  int64_t max_position = -1;
+};
+
+// Added to the embeddings. Thread-safe.
+class AdditiveCode {
+ public:
+  virtual ~AdditiveCode() = default;
+  // The code of one position; row: [dim].
+  virtual void Row(int64_t position, absl::Span<double> row) const = 0;
+};
+
+// Turns pairs of channels of queries and keys.
+struct Rotation {
+  enum class Pairing { kAdjacent, kHalves };
+
+  Pairing pairing = Pairing::kAdjacent;
+  // The radians from one position to the next, for each pair; twice as many
+  // leading channels turn, the others stay.
+  std::vector<double> frequencies;
+  // Cosines and sines are multiplied by it.
+  double attention_factor = 1;
+
+  int64_t pair_count() const {
+    return static_cast<int64_t>(frequencies.size());
+  }
+  // Cosine and sine of each pair at a position, factor included. Angles are
+  // taken in double, whatever T is.
+  template <typename T>
+  void Angles(int64_t position, T* cos, T* sin) const;
+  // Turns one row of channels in place.
+  template <typename T>
+  void Apply(const T* cos, const T* sin, T* row) const;
+};
+
+// Added to the scores, after the scale. Thread-safe.
+class ScoreBias {
+ public:
+  virtual ~ScoreBias() = default;
+  virtual double At(int64_t head, int64_t query_position,
+                    int64_t key_position) const = 0;
+  // Whether At depends on query_position - key_position alone.
+  virtual bool depends_on_offset_alone() const { return true; }
+  // Whether values stay of the size of scores however far apart tokens are. If
+  // not, a kernel in single precision has to work with differences.
+  virtual bool is_bounded() const { return true; }
+  // Whether it only has a meaning where keys do not follow their query.
+  virtual bool is_causal() const { return false; }
+  // One for each head, if it has slopes.
+  virtual std::vector<double> slopes() const { return {}; }
+};
+
+using CompiledScheme =
+    std::variant<std::monostate, std::unique_ptr<AdditiveCode>, Rotation,
+                 std::unique_ptr<ScoreBias>>;
+
+// A scheme with its parameters. Immutable, thread-safe, holds no bytes of
+// the arguments it was made from longer than they live.
+class Scheme {
+ public:
+  virtual ~Scheme() = default;
+  // INVALID_ARGUMENT names a parameter of the scheme that does not fit.
+  virtual absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const = 0;
+  // The number of heads its parameters were made for; 0 if any will do.
+  virtual int64_t head_count() const { return 0; }
+  // The width its parameters were made for; 0 if any will do.
+  virtual int64_t dim() const { return 0; }
+};
+
+// The properties of position schemes, in the order of Promises.
+enum class Property {
+  kPermutationEquivariance,
+  kJointEquivariance,
+  kShiftInvariance,
+  kLinearShift,
+  kRelativeRotation,
+  kNormPreservation,
+  kBoundedness,
+  kUniqueness,
+  kMonotonicDecay,
+};
+inline constexpr int kPropertyCount = 9;
+absl::string_view NameOf(Property property);
+
+struct Promise {
+  enum class Answer { kYes, kNo, kNotApplicable };
+  Answer answer;
+  // The condition under which it holds, if there is one.
+  absl::string_view note = "";
+};
+using Promises = std::array<Promise, kPropertyCount>;
+
+inline constexpr Promise kYes{Promise::Answer::kYes};
+inline constexpr Promise kNo{Promise::Answer::kNo};
+inline constexpr Promise kNotApplicable{Promise::Answer::kNotApplicable};
+
+// Everything there is to say of a scheme.
+struct SchemeInfo {
+  // The name of its field in the contract.
+  absl::string_view name;
+  absl::string_view title;
+  Site site;
+  std::vector<Parameter> parameters;
+  Promises promises;
+  absl::string_view reference;
+  absl::string_view beyond_training;
+  // Takes checked arguments.
+  absl::StatusOr<std::unique_ptr<Scheme>> (*make)(const Arguments& arguments);
+};
+
+}  // namespace locus

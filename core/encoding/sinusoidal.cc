@@ -1,0 +1,130 @@
+// Sinusoidal positions.
+//
+//   PE[p, 2k] = sin(p w_k),  PE[p, 2k + 1] = cos(p w_k),  w_k = base^(-2k / d)
+//
+// Vaswani et al., 2017, "Attention Is All You Need", section 3.5. The layout
+// `halves` has all sines before all cosines; `tensor2tensor` is halves with
+// w_k = base^(-k / (d/2 - 1)), as in the library of that name, and leaves the
+// last column of an odd width zero. An odd width otherwise has one sine more
+// than cosines. Past the training length the code is defined and bounded, but
+// phases appear that no model has seen together.
+#include <cmath>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/encoding/scheme.h"
+
+namespace locus {
+namespace {
+
+// Sine k stands in column k * step, its cosine in cosine_column + k * step.
+class SinusoidalCode final : public AdditiveCode {
+ public:
+  SinusoidalCode(std::vector<double> frequencies, int64_t step,
+                 int64_t cosine_column, int64_t used_columns)
+      : frequencies_(std::move(frequencies)),
+        step_(step),
+        cosine_column_(cosine_column),
+        used_columns_(used_columns) {}
+
+  void Row(int64_t position, absl::Span<double> row) const override {
+    for (size_t k = 0; k < frequencies_.size(); ++k) {
+      const double angle = static_cast<double>(position) * frequencies_[k];
+      const int64_t sine_column = static_cast<int64_t>(k) * step_;
+      row[sine_column] = std::sin(angle);
+      if (const int64_t column = sine_column + cosine_column_;
+          column < used_columns_) {
+        row[column] = std::cos(angle);
+      }
+    }
+    for (size_t column = used_columns_; column < row.size(); ++column) {
+      row[column] = 0;
+    }
+  }
+
+ private:
+  const std::vector<double> frequencies_;
+  const int64_t step_;
+  const int64_t cosine_column_;
+  const int64_t used_columns_;
+};
+
+class Sinusoidal final : public Scheme {
+ public:
+  Sinusoidal(double base, std::string layout)
+      : base_(base), layout_(std::move(layout)) {}
+
+  absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const override {
+    const int64_t dim = geometry.dim;
+    if (layout_ == "TENSOR2TENSOR") {
+      if (dim < 4) {
+        return InvalidField("layout",
+                            absl::StrCat("is TENSOR2TENSOR with width ", dim,
+                                         "; it needs a width of at least 4"));
+      }
+      const int64_t pairs = dim / 2;
+      return Code(pairs, static_cast<double>(pairs - 1), 1, pairs, 2 * pairs);
+    }
+    const int64_t sines = (dim + 1) / 2;
+    const double span = static_cast<double>(dim) / 2;
+    if (layout_ == "HALVES") return Code(sines, span, 1, sines, dim);
+    return Code(sines, span, 2, 1, dim);
+  }
+
+ private:
+  // w_k = base^(-k / span).
+  CompiledScheme Code(int64_t count, double span, int64_t step,
+                      int64_t cosine_column, int64_t used_columns) const {
+    std::vector<double> frequencies(count);
+    for (int64_t k = 0; k < count; ++k) {
+      frequencies[k] = std::pow(base_, -static_cast<double>(k) / span);
+    }
+    return std::make_unique<SinusoidalCode>(std::move(frequencies), step,
+                                            cosine_column, used_columns);
+  }
+
+  const double base_;
+  const std::string layout_;
+};
+
+absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+  return std::make_unique<Sinusoidal>(arguments.Number("base"),
+                                      arguments.Choice("layout"));
+}
+
+}  // namespace
+
+SchemeInfo DescribeSinusoidal() {
+  return {
+      .name = "sinusoidal",
+      .title = "Sinusoidal table",
+      .site = Site::kEmbeddings,
+      .parameters =
+          {{.kind = ParameterKind::kNumber,
+            .name = "base",
+            .description = "the longest wavelength is 2 pi times about this",
+            .default_number = 10000,
+            .min = 1e-6,
+            .max = 1e30},
+           {.kind = ParameterKind::kChoice,
+            .name = "layout",
+            .description = "the order of the columns",
+            .choices = {"INTERLEAVED", "HALVES", "TENSOR2TENSOR"}}},
+      .promises = {kNo, kYes, kNo, kYes, kNotApplicable, kNotApplicable,
+                   Promise{Promise::Answer::kYes,
+                           "the squared norm is d / 2 for even d"},
+                   kYes, kNo},
+      .reference = "Vaswani et al., 2017, arXiv:1706.03762",
+      .beyond_training =
+          "Defined and bounded, but phases appear together that were never "
+          "trained.",
+      .make = Make,
+  };
+}
+
+}  // namespace locus

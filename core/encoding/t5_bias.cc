@@ -1,0 +1,217 @@
+// T5's relative bias.
+//
+//   bias(h, i, j) = table[bucket(j - i), h]
+//
+// Raffel et al., 2020, "Exploring the Limits of Transfer Learning", section
+// 2.1, with the buckets of its published code. Of B buckets (half of them for
+// each direction when bidirectional) the first E = B / 2 hold one distance
+// each; bucket E + t begins where
+//
+//   ln(n / E) / ln(max_distance / E) (B - E)  reaches  t,
+//
+// and the last one has no end. Edges are computed once, as integers: no
+// logarithm is rounded at run time. Past the training length every distance
+// falls into the last bucket; what was learned there is what holds.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
+#include "core/base/status.h"
+#include "core/encoding/scheme.h"
+
+namespace locus {
+namespace {
+
+// The first distance of each bucket from `exact` on, in order.
+std::vector<int64_t> LogarithmicEdges(int64_t bucket_count, int64_t exact,
+                                      int64_t max_distance) {
+  std::vector<int64_t> edges;
+  const long double ratio = static_cast<long double>(max_distance) /
+                            static_cast<long double>(exact);
+  for (int64_t t = 0; t < bucket_count - exact; ++t) {
+    const long double edge =
+        static_cast<long double>(exact) *
+        std::pow(ratio, static_cast<long double>(t) /
+                            static_cast<long double>(bucket_count - exact));
+    // An edge that is a whole number in exact arithmetic must not be missed by
+    // a rounding of the power.
+    edges.push_back(static_cast<int64_t>(std::ceil(edge * (1 - 1e-15L))));
+  }
+  return edges;
+}
+
+// Distances to buckets, for one direction.
+class Buckets {
+ public:
+  Buckets(int64_t bucket_count, int64_t max_distance)
+      : exact_(bucket_count / 2),
+        edges_(LogarithmicEdges(bucket_count, exact_, max_distance)) {}
+
+  int64_t operator()(int64_t distance) const {
+    if (distance < exact_) return distance;
+    const auto after = std::upper_bound(edges_.begin(), edges_.end(), distance);
+    return exact_ + (after - edges_.begin()) - 1;
+  }
+
+ private:
+  const int64_t exact_;
+  const std::vector<int64_t> edges_;
+};
+
+struct T5Shape {
+  int64_t bucket_count;
+  int64_t max_distance;
+  bool bidirectional;
+
+  int64_t BucketsPerDirection() const {
+    return bidirectional ? bucket_count / 2 : bucket_count;
+  }
+};
+
+class T5ScoreBias final : public ScoreBias {
+ public:
+  T5ScoreBias(const T5Shape& shape, int64_t head_count,
+              std::vector<double> table)
+      : bidirectional_(shape.bidirectional),
+        upper_half_(shape.BucketsPerDirection()),
+        buckets_(shape.BucketsPerDirection(), shape.max_distance),
+        head_count_(head_count),
+        table_(std::move(table)) {}
+
+  double At(int64_t head, int64_t query_position,
+            int64_t key_position) const override {
+    return table_[Bucket(query_position - key_position) * head_count_ + head];
+  }
+
+ private:
+  // offset: how far the key lies before the query.
+  int64_t Bucket(int64_t offset) const {
+    if (offset >= 0) return buckets_(offset);
+    return bidirectional_ ? upper_half_ + buckets_(-offset) : 0;
+  }
+
+  const bool bidirectional_;
+  const int64_t upper_half_;
+  const Buckets buckets_;
+  const int64_t head_count_;
+  const std::vector<double> table_;  // [bucket_count, head_count]
+};
+
+class T5Bias final : public Scheme {
+ public:
+  // An empty table is drawn from the seed for the heads of the call.
+  T5Bias(const T5Shape& shape, uint64_t seed, int64_t head_count,
+         std::vector<double> table)
+      : shape_(shape),
+        seed_(seed),
+        head_count_(head_count),
+        table_(std::move(table)) {}
+
+  int64_t head_count() const override { return head_count_; }
+
+  absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const override {
+    if (!table_.empty()) {
+      if (head_count_ != geometry.head_count) {
+        return InvalidField("table.shape",
+                            absl::StrCat("is [", shape_.bucket_count, ", ",
+                                         head_count_, "]; the call has ",
+                                         geometry.head_count, " heads"));
+      }
+      return std::make_unique<T5ScoreBias>(shape_, head_count_, table_);
+    }
+    std::vector<double> drawn(shape_.bucket_count * geometry.head_count);
+    RandomStream(seed_, "t5_bias.table").FillNormal(1, absl::MakeSpan(drawn));
+    return std::make_unique<T5ScoreBias>(shape_, geometry.head_count,
+                                         std::move(drawn));
+  }
+
+ private:
+  const T5Shape shape_;
+  const uint64_t seed_;
+  const int64_t head_count_;  // 0: any
+  const std::vector<double> table_;
+};
+
+absl::Status CheckShape(const T5Shape& shape) {
+  if (shape.bidirectional &&
+      (shape.bucket_count % 2 != 0 || shape.bucket_count < 4)) {
+    return InvalidField("bucket_count",
+                        absl::StrCat("is ", shape.bucket_count,
+                                     "; must be even and at least 4 when "
+                                     "bidirectional"));
+  }
+  if (const int64_t exact = shape.BucketsPerDirection() / 2;
+      shape.max_distance <= exact) {
+    return InvalidField("max_distance",
+                        absl::StrCat("is ", shape.max_distance,
+                                     "; must be more than the ", exact,
+                                     " distances with a bucket of their own"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+  const T5Shape shape{.bucket_count = arguments.Integer("bucket_count"),
+                      .max_distance = arguments.Integer("max_distance"),
+                      .bidirectional = arguments.Flag("bidirectional")};
+  LOCUS_RETURN_IF_ERROR(CheckShape(shape));
+  if (!arguments.Has("table")) {
+    return std::make_unique<T5Bias>(shape, arguments.Seed("seed"), 0,
+                                    std::vector<double>());
+  }
+  const TensorView& given = arguments.Tensor("table");
+  if (given.rank() != 2 || given.extent(0) != shape.bucket_count ||
+      given.extent(1) < 1) {
+    return InvalidField("table.shape",
+                        absl::StrCat("is ", ToString(given.shape),
+                                     "; must be [", shape.bucket_count,
+                                     ", heads]"));
+  }
+  std::vector<double> table(given.element_count());
+  ReadRow(given.dtype, given.data, given.element_count(), table.data());
+  return std::make_unique<T5Bias>(shape, 0, given.extent(1), std::move(table));
+}
+
+}  // namespace
+
+SchemeInfo DescribeT5Bias() {
+  return {
+      .name = "t5_bias",
+      .title = "T5 relative bias",
+      .site = Site::kScores,
+      .parameters =
+          {{.kind = ParameterKind::kInteger,
+            .name = "bucket_count",
+            .description = "how many buckets distances fall into",
+            .default_number = 32,
+            .min = 2,
+            .max = 65536},
+           {.kind = ParameterKind::kInteger,
+            .name = "max_distance",
+            .description = "the last bucket holds all distances from about here",
+            .default_number = 128,
+            .min = 1,
+            .max = 0x1p53},
+           {.kind = ParameterKind::kFlag,
+            .name = "bidirectional",
+            .description = "half of the buckets for keys after the query"},
+           {.kind = ParameterKind::kTensor,
+            .name = "table",
+            .description = "the biases, [bucket_count, heads]; instead of seed"},
+           {.kind = ParameterKind::kSeed,
+            .name = "seed",
+            .description = "draws the biases from N(0, 1)"}},
+      .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
+                   kNotApplicable, kYes, kNo, kNo},
+      .reference = "Raffel et al., 2020, arXiv:1910.10683",
+      .beyond_training = "All far distances share the last bucket.",
+      .make = Make,
+  };
+}
+
+}  // namespace locus

@@ -1,0 +1,30 @@
+// How locusd is told to run.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace locus::server {
+
+// Defaults are safe on any machine: loopback only, limits from the hardware.
+struct ServerOptions {
+  // Where the RPCs are served; empty: nowhere but in this process. Port 0
+  // takes a free one.
+  std::string listen = "127.0.0.1:50051";
+  // Where /metrics, /healthz and /readyz are served; empty: nowhere.
+  std::string http = "127.0.0.1:9464";
+  // Threads that compute; 0: as many as the machine, or its cgroup, grants.
+  int threads = 0;
+  // Calls that may wait for a thread; more are refused as UNAVAILABLE.
+  int max_queued_calls = 256;
+  // The largest message received or sent.
+  int64_t max_message_bytes = int64_t{512} << 20;
+  // All calls together; 0: half of the memory of the machine or its cgroup.
+  int64_t memory_budget_bytes = 0;
+  // How long calls in flight may take to finish once shutdown was asked for.
+  double grace_seconds = 20;
+  // One line per call on standard error.
+  bool log_calls = true;
+};
+
+}  // namespace locus::server
