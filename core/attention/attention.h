@@ -50,9 +50,9 @@ struct AttentionOptions {
 };
 
 struct AttentionOutputs {
-  Tensor output;                       // [B, Hq, Tq, Dv], of the inputs' type
-  std::optional<Tensor> weights;       // [B, Hq, Tq, Tk], float or double
-  std::optional<Tensor> log_sum_exp;   // [B, Hq, Tq], float or double
+  Tensor output;                      // [B, Hq, Tq, Dv], of the inputs' type
+  std::optional<Tensor> weights;      // [B, Hq, Tq, Tk], float or double
+  std::optional<Tensor> log_sum_exp;  // [B, Hq, Tq], float or double
 };
 
 struct AttentionProblem;

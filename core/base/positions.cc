@@ -11,16 +11,17 @@ namespace locus {
 absl::StatusOr<Positions> Positions::Range(int64_t start, int64_t count) {
   if (start < 0) {
     return InvalidField(
-        "start", absl::StrCat("is ", start, "; positions must not be negative"));
+        "start",
+        absl::StrCat("is ", start, "; positions must not be negative"));
   }
   if (count < 0) {
     return InvalidField("count",
                         absl::StrCat("is ", count, "; must not be negative"));
   }
   if (!CheckedAdd(start, count).has_value()) {
-    return InvalidField("count", absl::StrCat("is ", count, " from start ",
-                                              start,
-                                              "; positions end at 2^63 - 1"));
+    return InvalidField("count",
+                        absl::StrCat("is ", count, " from start ", start,
+                                     "; positions end at 2^63 - 1"));
   }
   Positions positions;
   positions.start_ = start;

@@ -38,15 +38,14 @@ absl::Status Within(absl::string_view prefix, const absl::Status& status);
 #define LOCUS_CONCAT_INNER(a, b) a##b
 #define LOCUS_CONCAT(a, b) LOCUS_CONCAT_INNER(a, b)
 
-#define LOCUS_RETURN_IF_ERROR(expression)                  \
-  do {                                                     \
-    if (absl::Status locus_status = (expression);          \
-        !locus_status.ok()) {                              \
-      return locus_status;                                 \
-    }                                                      \
+#define LOCUS_RETURN_IF_ERROR(expression)                               \
+  do {                                                                  \
+    if (absl::Status locus_status = (expression); !locus_status.ok()) { \
+      return locus_status;                                              \
+    }                                                                   \
   } while (false)
 
-#define LOCUS_ASSIGN_OR_RETURN(target, expression) \
+#define LOCUS_ASSIGN_OR_RETURN(target, expression)                        \
   LOCUS_ASSIGN_OR_RETURN_INNER(LOCUS_CONCAT(locus_or_, __LINE__), target, \
                                expression)
 

@@ -15,13 +15,13 @@ int64_t TensorView::element_count() const { return *ElementCount(shape); }
 absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
                                           absl::string_view bytes) {
   if (shape.size() > kMaxRank) {
-    return InvalidField("shape", absl::StrCat("has ", shape.size(),
-                                              " axes; at most ", kMaxRank,
-                                              " are allowed"));
+    return InvalidField(
+        "shape", absl::StrCat("has ", shape.size(), " axes; at most ", kMaxRank,
+                              " are allowed"));
   }
   const auto count = ElementCount(shape);
-  const auto size = count.has_value() ? CheckedMul(*count, SizeOf(dtype))
-                                      : std::nullopt;
+  const auto size =
+      count.has_value() ? CheckedMul(*count, SizeOf(dtype)) : std::nullopt;
   if (!size.has_value()) {
     return InvalidField("shape",
                         absl::StrCat("is ", ToString(shape),
@@ -30,9 +30,9 @@ absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
   }
   if (static_cast<uint64_t>(*size) != bytes.size()) {
     return InvalidField(
-        "data", absl::StrCat("has ", bytes.size(), " bytes; shape ",
-                             ToString(shape), " of ", NameOf(dtype), " takes ",
-                             *size));
+        "data",
+        absl::StrCat("has ", bytes.size(), " bytes; shape ", ToString(shape),
+                     " of ", NameOf(dtype), " takes ", *size));
   }
   return TensorView{dtype, std::move(shape), bytes.data()};
 }

@@ -85,8 +85,8 @@ int ThreadPool::thread_count() const {
 
 void ThreadPool::ParallelFor(int64_t count,
                              const std::function<void(int64_t)>& body) {
-  const int64_t helpers =
-      std::min<int64_t>(count - 1, static_cast<int64_t>(state_->threads.size()));
+  const int64_t helpers = std::min<int64_t>(
+      count - 1, static_cast<int64_t>(state_->threads.size()));
   if (helpers <= 0) {
     for (int64_t i = 0; i < count; ++i) body(i);
     return;

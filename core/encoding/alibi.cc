@@ -71,7 +71,7 @@ class AlibiBias final : public ScoreBias {
   const bool symmetric_;
 };
 
-class Alibi final : public Scheme {
+class Alibi final : public SchemeFormula {
  public:
   Alibi(bool symmetric, bool course_rule, double bias_max,
         std::vector<double> slopes)
@@ -87,10 +87,10 @@ class Alibi final : public Scheme {
   absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const override {
     if (!slopes_.empty() && head_count() != geometry.head_count) {
-      return InvalidField("slopes",
-                          absl::StrCat("has ", slopes_.size(),
-                                       " values; the call has ",
-                                       geometry.head_count, " heads"));
+      return InvalidField(
+          "slopes",
+          absl::StrCat("has ", slopes_.size(), " values; the call has ",
+                       geometry.head_count, " heads"));
     }
     return std::make_unique<AlibiBias>(SlopesFor(geometry.head_count),
                                        symmetric_);
@@ -109,7 +109,8 @@ class Alibi final : public Scheme {
   const std::vector<double> slopes_;
 };
 
-absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
+    const Arguments& arguments) {
   return std::make_unique<Alibi>(
       arguments.Flag("symmetric"), arguments.Choice("rule") == "COURSE",
       arguments.Number("bias_max"), arguments.Numbers("slopes"));
@@ -122,23 +123,25 @@ SchemeInfo DescribeAlibi() {
       .name = "alibi",
       .title = "Attention with linear biases",
       .site = Site::kScores,
-      .parameters =
-          {{.kind = ParameterKind::kFlag,
-            .name = "symmetric",
-            .description = "penalise both sides; for calls that are not causal"},
-           {.kind = ParameterKind::kChoice,
-            .name = "rule",
-            .description = "how slopes follow from the number of heads",
-            .choices = {"PAPER", "COURSE"}},
-           {.kind = ParameterKind::kNumbers,
-            .name = "slopes",
-            .description = "one for each head, instead of a rule"},
-           {.kind = ParameterKind::kNumber,
-            .name = "bias_max",
-            .description = "the exponent of the last slope under PAPER",
-            .default_number = 8,
-            .min = 0,
-            .max = 1000}},
+      .parameters = {{.kind = ParameterKind::kFlag,
+                      .name = "symmetric",
+                      .description =
+                          "penalise both sides; for calls that are not causal"},
+                     {.kind = ParameterKind::kChoice,
+                      .name = "rule",
+                      .description =
+                          "how slopes follow from the number of heads",
+                      .choices = {"PAPER", "COURSE"}},
+                     {.kind = ParameterKind::kNumbers,
+                      .name = "slopes",
+                      .description = "one for each head, instead of a rule"},
+                     {.kind = ParameterKind::kNumber,
+                      .name = "bias_max",
+                      .description =
+                          "the exponent of the last slope under PAPER",
+                      .default_number = 8,
+                      .min = 0,
+                      .max = 1000}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
                    kNotApplicable, kNo, kYes, kYes},
       .reference = "Press et al., 2022, arXiv:2108.12409",

@@ -95,7 +95,7 @@ class LearnedCode final : public AdditiveCode {
   const int64_t max_position_;
 };
 
-class Learned final : public Scheme {
+class Learned final : public SchemeFormula {
  public:
   Learned(Table table, std::string policy)
       : table_(std::make_shared<const Table>(std::move(table))),
@@ -138,13 +138,16 @@ absl::StatusOr<Table> GivenTable(const Arguments& arguments) {
   if (arguments.Has("max_length")) {
     return InvalidField("max_length", "must not be set beside table");
   }
-  Table table{.length = given.extent(0), .dim = given.extent(1)};
+  Table table;
+  table.length = given.extent(0);
+  table.dim = given.extent(1);
   table.rows.resize(given.element_count());
   ReadRow(given.dtype, given.data, given.element_count(), table.rows.data());
   return table;
 }
 
-absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
+    const Arguments& arguments) {
   Table table;
   if (arguments.Has("table")) {
     LOCUS_ASSIGN_OR_RETURN(table, GivenTable(arguments));
@@ -165,23 +168,23 @@ SchemeInfo DescribeLearned() {
       .name = "learned",
       .title = "Learned table",
       .site = Site::kEmbeddings,
-      .parameters =
-          {{.kind = ParameterKind::kTensor,
-            .name = "table",
-            .description = "the rows, [length, dim]; instead of seed"},
-           {.kind = ParameterKind::kSeed,
-            .name = "seed",
-            .description = "draws the rows from N(0, 0.02)"},
-           {.kind = ParameterKind::kInteger,
-            .name = "max_length",
-            .description = "the rows of a seeded table; 512 if unset",
-            .min = 1,
-            .max = 0x1p53},
-           {.kind = ParameterKind::kChoice,
-            .name = "policy",
-            .description = "what a position past the table gets",
-            .choices = {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM",
-                        "INTERPOLATE"}}},
+      .parameters = {{.kind = ParameterKind::kTensor,
+                      .name = "table",
+                      .description =
+                          "the rows, [length, dim]; instead of seed"},
+                     {.kind = ParameterKind::kSeed,
+                      .name = "seed",
+                      .description = "draws the rows from N(0, 0.02)"},
+                     {.kind = ParameterKind::kInteger,
+                      .name = "max_length",
+                      .description = "the rows of a seeded table; 512 if unset",
+                      .min = 1,
+                      .max = 0x1p53},
+                     {.kind = ParameterKind::kChoice,
+                      .name = "policy",
+                      .description = "what a position past the table gets",
+                      .choices = {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM",
+                                  "INTERPOLATE"}}},
       .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kYes,
                    Promise{Promise::Answer::kYes, "within the table"}, kNo},
       .reference = "Gehring et al., 2017, arXiv:1705.03122",

@@ -9,14 +9,14 @@
 namespace locus {
 namespace {
 
-class None final : public Scheme {
+class None final : public SchemeFormula {
  public:
   absl::StatusOr<CompiledScheme> Compile(const Geometry&) const override {
     return CompiledScheme();
   }
 };
 
-absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments&) {
+absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(const Arguments&) {
   return std::make_unique<None>();
 }
 

@@ -18,9 +18,8 @@ absl::Status CheckNumber(const Parameter& parameter, double value) {
       value <= parameter.max) {
     return absl::OkStatus();
   }
-  return InvalidField(
-      parameter.name,
-      absl::StrCat("is ", value, "; must be ", parameter.Range()));
+  return InvalidField(parameter.name, absl::StrCat("is ", value, "; must be ",
+                                                   parameter.Range()));
 }
 
 absl::Status CheckValue(const Parameter& parameter,
@@ -46,18 +45,18 @@ absl::Status CheckValue(const Parameter& parameter,
       if (absl::c_linear_search(parameter.choices, *choice)) {
         return absl::OkStatus();
       }
-      return InvalidField(parameter.name,
-                          absl::StrCat("is ", *choice, "; must be ",
-                                       parameter.Range()));
+      return InvalidField(
+          parameter.name,
+          absl::StrCat("is ", *choice, "; must be ", parameter.Range()));
     }
     case ParameterKind::kNumbers: {
       const auto* numbers = std::get_if<std::vector<double>>(&value);
       if (numbers == nullptr) return wrong_kind;
       for (size_t i = 0; i < numbers->size(); ++i) {
         if (std::isfinite((*numbers)[i])) continue;
-        return InvalidField(absl::StrCat(parameter.name, "[", i, "]"),
-                            absl::StrCat("is ", (*numbers)[i],
-                                         "; must be finite"));
+        return InvalidField(
+            absl::StrCat(parameter.name, "[", i, "]"),
+            absl::StrCat("is ", (*numbers)[i], "; must be finite"));
       }
       return absl::OkStatus();
     }

@@ -21,7 +21,7 @@
 namespace locus {
 namespace {
 
-class Rope final : public Scheme {
+class Rope final : public SchemeFormula {
  public:
   Rope(double base, Rotation::Pairing pairing, int64_t rotary_dim)
       : base_(base), pairing_(pairing), rotary_dim_(rotary_dim) {}
@@ -54,7 +54,8 @@ class Rope final : public Scheme {
   const int64_t rotary_dim_;  // 0: the whole head
 };
 
-absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
+    const Arguments& arguments) {
   const bool interleaved = arguments.Choice("layout") == "INTERLEAVED";
   return std::make_unique<Rope>(
       arguments.Number("base"),
@@ -69,22 +70,23 @@ SchemeInfo DescribeRope() {
       .name = "rope",
       .title = "Rotary position embedding",
       .site = Site::kQueriesAndKeys,
-      .parameters =
-          {{.kind = ParameterKind::kNumber,
-            .name = "base",
-            .description = "the slowest pair turns once in about 2 pi base",
-            .default_number = 10000,
-            .min = 1e-6,
-            .max = 1e30},
-           {.kind = ParameterKind::kChoice,
-            .name = "layout",
-            .description = "which channels turn together",
-            .choices = {"INTERLEAVED", "HALF_SPLIT"}},
-           {.kind = ParameterKind::kInteger,
-            .name = "rotary_dim",
-            .description = "how many channels turn, even; all if unset",
-            .min = 2,
-            .max = 0x1p31}},
+      .parameters = {{.kind = ParameterKind::kNumber,
+                      .name = "base",
+                      .description =
+                          "the slowest pair turns once in about 2 pi base",
+                      .default_number = 10000,
+                      .min = 1e-6,
+                      .max = 1e30},
+                     {.kind = ParameterKind::kChoice,
+                      .name = "layout",
+                      .description = "which channels turn together",
+                      .choices = {"INTERLEAVED", "HALF_SPLIT"}},
+                     {.kind = ParameterKind::kInteger,
+                      .name = "rotary_dim",
+                      .description =
+                          "how many channels turn, even; all if unset",
+                      .min = 2,
+                      .max = 0x1p31}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kYes, kYes, kYes, kYes,
                    kNo},
       .reference = "Su et al., 2021, arXiv:2104.09864",

@@ -1,6 +1,10 @@
 #include "core/encoding/scheme.h"
 
 #include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 
 namespace locus {
 
@@ -56,6 +60,27 @@ absl::string_view NameOf(Property property) {
       return "monotonic_decay";
   }
   return "";
+}
+
+Scheme::Scheme(const SchemeInfo& info, std::unique_ptr<SchemeFormula> formula)
+    : info_(info), formula_(std::move(formula)) {}
+
+absl::StatusOr<CompiledScheme> Scheme::Compile(const Geometry& geometry) const {
+  if (geometry.dim > kMaxDim) {
+    return LimitExceeded(
+        "dim", "max_dim",
+        absl::StrCat("is ", geometry.dim, "; at most ", kMaxDim, " is served"));
+  }
+  if (geometry.head_count > kMaxHeadCount && site() == Site::kScores) {
+    return LimitExceeded("head_count", "max_head_count",
+                         absl::StrCat("is ", geometry.head_count, "; at most ",
+                                      kMaxHeadCount, " are served"));
+  }
+  auto compiled = formula_->Compile(geometry);
+  if (!compiled.ok()) {
+    return Within(absl::StrCat("scheme.", name()), compiled.status());
+  }
+  return compiled;
 }
 
 }  // namespace locus

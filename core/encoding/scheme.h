@@ -86,11 +86,11 @@ using CompiledScheme =
     std::variant<std::monostate, std::unique_ptr<AdditiveCode>, Rotation,
                  std::unique_ptr<ScoreBias>>;
 
-// A scheme with its parameters. Immutable, thread-safe, holds no bytes of
-// the arguments it was made from longer than they live.
-class Scheme {
+// What a scheme's file implements: its parameters, ready to compile. Immutable,
+// thread-safe, keeps no view of the arguments it was made from.
+class SchemeFormula {
  public:
-  virtual ~Scheme() = default;
+  virtual ~SchemeFormula() = default;
   // INVALID_ARGUMENT names a parameter of the scheme that does not fit.
   virtual absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const = 0;
@@ -138,7 +138,33 @@ struct SchemeInfo {
   absl::string_view reference;
   absl::string_view beyond_training;
   // Takes checked arguments.
-  absl::StatusOr<std::unique_ptr<Scheme>> (*make)(const Arguments& arguments);
+  absl::StatusOr<std::unique_ptr<SchemeFormula>> (*make)(
+      const Arguments& arguments);
+};
+
+// No call is wider or has more heads than this, whatever its other sizes, so
+// that no vector of frequencies or table of biases outgrows the call it is for.
+inline constexpr int64_t kMaxDim = int64_t{1} << 20;
+inline constexpr int64_t kMaxHeadCount = 4096;
+
+// A scheme with its parameters, as everyone but its own file sees it.
+// Immutable and thread-safe; made by MakeScheme.
+class Scheme {
+ public:
+  Scheme(const SchemeInfo& info, std::unique_ptr<SchemeFormula> formula);
+
+  absl::string_view name() const { return info_.name; }
+  Site site() const { return info_.site; }
+  int64_t head_count() const { return formula_->head_count(); }
+  int64_t dim() const { return formula_->dim(); }
+  // What the scheme is in one call. Field paths in errors begin with `scheme.`
+  // and its name, such as `scheme.rope.rotary_dim`; limits are
+  // RESOURCE_EXHAUSTED.
+  absl::StatusOr<CompiledScheme> Compile(const Geometry& geometry) const;
+
+ private:
+  const SchemeInfo& info_;
+  const std::unique_ptr<SchemeFormula> formula_;
 };
 
 }  // namespace locus

@@ -21,30 +21,6 @@ namespace locus {
 LOCUS_SCHEMES(LOCUS_DECLARE)
 #undef LOCUS_DECLARE
 
-namespace {
-
-// Puts the scheme's name before the fields of what it complains about.
-class NamedScheme final : public Scheme {
- public:
-  NamedScheme(absl::string_view name, std::unique_ptr<Scheme> scheme)
-      : name_(name), scheme_(std::move(scheme)) {}
-
-  absl::StatusOr<CompiledScheme> Compile(
-      const Geometry& geometry) const override {
-    auto compiled = scheme_->Compile(geometry);
-    if (!compiled.ok()) return Within(name_, compiled.status());
-    return compiled;
-  }
-  int64_t head_count() const override { return scheme_->head_count(); }
-  int64_t dim() const override { return scheme_->dim(); }
-
- private:
-  const absl::string_view name_;
-  const std::unique_ptr<Scheme> scheme_;
-};
-
-}  // namespace
-
 absl::Span<const SchemeInfo> AllSchemes() {
 #define LOCUS_DESCRIBE(scheme) Describe##scheme(),
   static const auto* const schemes =
@@ -66,9 +42,9 @@ absl::StatusOr<std::unique_ptr<Scheme>> MakeScheme(const SchemeInfo& info,
       !checked.ok()) {
     return Within(info.name, checked);
   }
-  auto scheme = info.make(arguments);
-  if (!scheme.ok()) return Within(info.name, scheme.status());
-  return std::make_unique<NamedScheme>(info.name, *std::move(scheme));
+  auto formula = info.make(arguments);
+  if (!formula.ok()) return Within(info.name, formula.status());
+  return std::make_unique<Scheme>(info, *std::move(formula));
 }
 
 }  // namespace locus

@@ -53,7 +53,7 @@ class SinusoidalCode final : public AdditiveCode {
   const int64_t used_columns_;
 };
 
-class Sinusoidal final : public Scheme {
+class Sinusoidal final : public SchemeFormula {
  public:
   Sinusoidal(double base, std::string layout)
       : base_(base), layout_(std::move(layout)) {}
@@ -92,7 +92,8 @@ class Sinusoidal final : public Scheme {
   const std::string layout_;
 };
 
-absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
+    const Arguments& arguments) {
   return std::make_unique<Sinusoidal>(arguments.Number("base"),
                                       arguments.Choice("layout"));
 }
@@ -104,17 +105,17 @@ SchemeInfo DescribeSinusoidal() {
       .name = "sinusoidal",
       .title = "Sinusoidal table",
       .site = Site::kEmbeddings,
-      .parameters =
-          {{.kind = ParameterKind::kNumber,
-            .name = "base",
-            .description = "the longest wavelength is 2 pi times about this",
-            .default_number = 10000,
-            .min = 1e-6,
-            .max = 1e30},
-           {.kind = ParameterKind::kChoice,
-            .name = "layout",
-            .description = "the order of the columns",
-            .choices = {"INTERLEAVED", "HALVES", "TENSOR2TENSOR"}}},
+      .parameters = {{.kind = ParameterKind::kNumber,
+                      .name = "base",
+                      .description =
+                          "the longest wavelength is 2 pi times about this",
+                      .default_number = 10000,
+                      .min = 1e-6,
+                      .max = 1e30},
+                     {.kind = ParameterKind::kChoice,
+                      .name = "layout",
+                      .description = "the order of the columns",
+                      .choices = {"INTERLEAVED", "HALVES", "TENSOR2TENSOR"}}},
       .promises = {kNo, kYes, kNo, kYes, kNotApplicable, kNotApplicable,
                    Promise{Promise::Answer::kYes,
                            "the squared norm is d / 2 for even d"},

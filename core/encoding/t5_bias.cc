@@ -30,8 +30,8 @@ namespace {
 std::vector<int64_t> LogarithmicEdges(int64_t bucket_count, int64_t exact,
                                       int64_t max_distance) {
   std::vector<int64_t> edges;
-  const long double ratio = static_cast<long double>(max_distance) /
-                            static_cast<long double>(exact);
+  const long double ratio =
+      static_cast<long double>(max_distance) / static_cast<long double>(exact);
   for (int64_t t = 0; t < bucket_count - exact; ++t) {
     const long double edge =
         static_cast<long double>(exact) *
@@ -101,7 +101,7 @@ class T5ScoreBias final : public ScoreBias {
   const std::vector<double> table_;  // [bucket_count, head_count]
 };
 
-class T5Bias final : public Scheme {
+class T5Bias final : public SchemeFormula {
  public:
   // An empty table is drawn from the seed for the heads of the call.
   T5Bias(const T5Shape& shape, uint64_t seed, int64_t head_count,
@@ -117,10 +117,10 @@ class T5Bias final : public Scheme {
       const Geometry& geometry) const override {
     if (!table_.empty()) {
       if (head_count_ != geometry.head_count) {
-        return InvalidField("table.shape",
-                            absl::StrCat("is [", shape_.bucket_count, ", ",
-                                         head_count_, "]; the call has ",
-                                         geometry.head_count, " heads"));
+        return InvalidField(
+            "table.shape",
+            absl::StrCat("is [", shape_.bucket_count, ", ", head_count_,
+                         "]; the call has ", geometry.head_count, " heads"));
       }
       return std::make_unique<T5ScoreBias>(shape_, head_count_, table_);
     }
@@ -147,15 +147,16 @@ absl::Status CheckShape(const T5Shape& shape) {
   }
   if (const int64_t exact = shape.BucketsPerDirection() / 2;
       shape.max_distance <= exact) {
-    return InvalidField("max_distance",
-                        absl::StrCat("is ", shape.max_distance,
-                                     "; must be more than the ", exact,
-                                     " distances with a bucket of their own"));
+    return InvalidField(
+        "max_distance",
+        absl::StrCat("is ", shape.max_distance, "; must be more than the ",
+                     exact, " distances with a bucket of their own"));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
+absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
+    const Arguments& arguments) {
   const T5Shape shape{.bucket_count = arguments.Integer("bucket_count"),
                       .max_distance = arguments.Integer("max_distance"),
                       .bidirectional = arguments.Flag("bidirectional")};
@@ -167,10 +168,9 @@ absl::StatusOr<std::unique_ptr<Scheme>> Make(const Arguments& arguments) {
   const TensorView& given = arguments.Tensor("table");
   if (given.rank() != 2 || given.extent(0) != shape.bucket_count ||
       given.extent(1) < 1) {
-    return InvalidField("table.shape",
-                        absl::StrCat("is ", ToString(given.shape),
-                                     "; must be [", shape.bucket_count,
-                                     ", heads]"));
+    return InvalidField(
+        "table.shape", absl::StrCat("is ", ToString(given.shape), "; must be [",
+                                    shape.bucket_count, ", heads]"));
   }
   std::vector<double> table(given.element_count());
   ReadRow(given.dtype, given.data, given.element_count(), table.data());
@@ -184,28 +184,30 @@ SchemeInfo DescribeT5Bias() {
       .name = "t5_bias",
       .title = "T5 relative bias",
       .site = Site::kScores,
-      .parameters =
-          {{.kind = ParameterKind::kInteger,
-            .name = "bucket_count",
-            .description = "how many buckets distances fall into",
-            .default_number = 32,
-            .min = 2,
-            .max = 65536},
-           {.kind = ParameterKind::kInteger,
-            .name = "max_distance",
-            .description = "the last bucket holds all distances from about here",
-            .default_number = 128,
-            .min = 1,
-            .max = 0x1p53},
-           {.kind = ParameterKind::kFlag,
-            .name = "bidirectional",
-            .description = "half of the buckets for keys after the query"},
-           {.kind = ParameterKind::kTensor,
-            .name = "table",
-            .description = "the biases, [bucket_count, heads]; instead of seed"},
-           {.kind = ParameterKind::kSeed,
-            .name = "seed",
-            .description = "draws the biases from N(0, 1)"}},
+      .parameters = {{.kind = ParameterKind::kInteger,
+                      .name = "bucket_count",
+                      .description = "how many buckets distances fall into",
+                      .default_number = 32,
+                      .min = 2,
+                      .max = 4096},
+                     {.kind = ParameterKind::kInteger,
+                      .name = "max_distance",
+                      .description =
+                          "the last bucket holds all distances from about here",
+                      .default_number = 128,
+                      .min = 1,
+                      .max = 0x1p53},
+                     {.kind = ParameterKind::kFlag,
+                      .name = "bidirectional",
+                      .description =
+                          "half of the buckets for keys after the query"},
+                     {.kind = ParameterKind::kTensor,
+                      .name = "table",
+                      .description =
+                          "the biases, [bucket_count, heads]; instead of seed"},
+                     {.kind = ParameterKind::kSeed,
+                      .name = "seed",
+                      .description = "draws the biases from N(0, 1)"}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
                    kNotApplicable, kYes, kNo, kNo},
       .reference = "Raffel et al., 2020, arXiv:1910.10683",

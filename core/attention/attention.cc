@@ -1,0 +1,332 @@
+#include "core/attention/attention.h"
+
+#include <cmath>
+#include <initializer_list>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/attention/problem.h"
+#include "core/base/status.h"
+
+namespace locus {
+namespace {
+
+// Offsets and windows beyond this are the same as this, and sums with them
+// cannot overflow.
+constexpr int64_t kFar = int64_t{1} << 62;
+
+absl::Status CheckRank(absl::string_view field, const TensorView& tensor,
+                       absl::string_view expected) {
+  if (tensor.rank() == 4) return absl::OkStatus();
+  return InvalidField(
+      absl::StrCat(field, ".shape"),
+      absl::StrCat("is ", ToString(tensor.shape), "; must be ", expected));
+}
+
+absl::Status CheckAxis(absl::string_view field, const TensorView& tensor,
+                       int axis, int64_t expected, absl::string_view why) {
+  if (tensor.extent(axis) == expected) return absl::OkStatus();
+  return InvalidField(absl::StrCat(field, ".shape"),
+                      absl::StrCat("is ", ToString(tensor.shape), "; axis ",
+                                   axis, " must be ", expected, ", as ", why));
+}
+
+absl::Status CheckPositive(absl::string_view field, const TensorView& tensor,
+                           int axis) {
+  if (tensor.extent(axis) >= 1) return absl::OkStatus();
+  return InvalidField(absl::StrCat(field, ".shape"),
+                      absl::StrCat("is ", ToString(tensor.shape), "; axis ",
+                                   axis, " must be at least 1"));
+}
+
+absl::Status CheckInputs(const AttentionInputs& inputs) {
+  const auto& [q, k, v] = inputs;
+  LOCUS_RETURN_IF_ERROR(CheckRank("heads.q", q, "[B, Hq, Tq, D]"));
+  LOCUS_RETURN_IF_ERROR(CheckRank("heads.k", k, "[B, Hkv, Tk, D]"));
+  LOCUS_RETURN_IF_ERROR(CheckRank("heads.v", v, "[B, Hkv, Tk, Dv]"));
+  if (!IsFloatingPoint(q.dtype)) {
+    return InvalidField("heads.q.dtype",
+                        absl::StrCat("is ", NameOf(q.dtype),
+                                     "; must be FLOAT32, FLOAT64, FLOAT16 or "
+                                     "BFLOAT16"));
+  }
+  for (const auto& [field, tensor] :
+       {std::pair("heads.k.dtype", &k), std::pair("heads.v.dtype", &v)}) {
+    if (tensor->dtype == q.dtype) continue;
+    return InvalidField(field,
+                        absl::StrCat("is ", NameOf(tensor->dtype), "; must be ",
+                                     NameOf(q.dtype), ", as that of heads.q"));
+  }
+  LOCUS_RETURN_IF_ERROR(CheckPositive("heads.q", q, 1));
+  LOCUS_RETURN_IF_ERROR(CheckPositive("heads.q", q, 3));
+  LOCUS_RETURN_IF_ERROR(CheckPositive("heads.k", k, 1));
+  LOCUS_RETURN_IF_ERROR(CheckPositive("heads.v", v, 3));
+  LOCUS_RETURN_IF_ERROR(CheckAxis("heads.k", k, 0, q.extent(0), "heads.q has"));
+  LOCUS_RETURN_IF_ERROR(CheckAxis("heads.k", k, 3, q.extent(3), "heads.q has"));
+  for (const int axis : {0, 1, 2}) {
+    LOCUS_RETURN_IF_ERROR(
+        CheckAxis("heads.v", v, axis, k.extent(axis), "heads.k has"));
+  }
+  if (q.extent(1) % k.extent(1) != 0) {
+    return InvalidField(
+        "heads.k.shape",
+        absl::StrCat("is ", ToString(k.shape), "; its ", k.extent(1),
+                     " heads must divide the ", q.extent(1), " of heads.q"));
+  }
+  for (const auto& [field, tensor] :
+       {std::pair("heads.q.shape", &q), std::pair("heads.v.shape", &v)}) {
+    if (tensor->extent(3) <= kMaxDim) continue;
+    return LimitExceeded(
+        field, "max_dim",
+        absl::StrCat("is ", ToString(tensor->shape), "; heads of at most ",
+                     kMaxDim, " channels are served"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckNumbers(const AttentionOptions& options) {
+  if (options.query_offset > kFar || options.query_offset < -kFar) {
+    return InvalidField("options.query_offset",
+                        absl::StrCat("is ", options.query_offset,
+                                     "; must lie within 2^62 of 0"));
+  }
+  if (options.window < 0) {
+    return InvalidField("options.window",
+                        absl::StrCat("is ", options.window,
+                                     "; must be positive, or 0 for none"));
+  }
+  if (options.scale && !std::isfinite(*options.scale)) {
+    return InvalidField("options.scale", absl::StrCat("is ", *options.scale,
+                                                      "; must be finite"));
+  }
+  if (!std::isfinite(options.softcap) || options.softcap < 0) {
+    return InvalidField("options.softcap",
+                        absl::StrCat("is ", options.softcap,
+                                     "; must be positive, or 0 for none"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Mask> BroadcastMask(const TensorView& tensor,
+                                   const AttentionProblem& problem) {
+  const int64_t full[] = {problem.batch_count, problem.query_head_count,
+                          problem.query_count, problem.key_count};
+  if (tensor.dtype == DType::kInt64) {
+    return InvalidField("options.mask.dtype",
+                        "is INT64; must be BOOL or floating point");
+  }
+  int64_t strides[4] = {0, 0, 0, 0};
+  bool fits = tensor.rank() <= 4;
+  int64_t stride = 1;
+  for (int axis = 3; fits && axis >= 0; --axis) {
+    const int64_t own = axis - (4 - tensor.rank());
+    if (own < 0) break;
+    const int64_t extent = tensor.shape[own];
+    fits = extent == 1 || extent == full[axis];
+    strides[axis] = extent == 1 ? 0 : stride;
+    // Only a mask without elements can have extents that overflow.
+    stride = CheckedMul(stride, extent).value_or(0);
+  }
+  if (!fits) {
+    return InvalidField(
+        "options.mask.shape",
+        absl::StrCat("is ", ToString(tensor.shape),
+                     "; must broadcast to [B, Hq, Tq, Tk] = ",
+                     ToString(Shape(std::begin(full), std::end(full)))));
+  }
+  return Mask{tensor, strides[0], strides[1], strides[2], strides[3]};
+}
+
+absl::Status CheckCount(absl::string_view field, const Positions& positions,
+                        int64_t expected) {
+  if (positions.size() == expected) return absl::OkStatus();
+  return InvalidField(
+      field, absl::StrCat("has ", positions.size(), " positions; there are ",
+                          expected, " tokens"));
+}
+
+// Positions are those given, or those of the offset where it makes sense.
+absl::Status ResolvePositions(const Scheme& scheme, AttentionOptions& options,
+                              AttentionProblem& problem) {
+  if (options.key_positions) {
+    LOCUS_RETURN_IF_ERROR(CheckCount(
+        "options.key_positions", *options.key_positions, problem.key_count));
+    problem.key_positions = *std::move(options.key_positions);
+  } else {
+    problem.key_positions = *Positions::Range(0, problem.key_count);
+  }
+  if (options.query_positions) {
+    LOCUS_RETURN_IF_ERROR(CheckCount("options.query_positions",
+                                     *options.query_positions,
+                                     problem.query_count));
+    problem.query_positions = *std::move(options.query_positions);
+    return absl::OkStatus();
+  }
+  if (options.query_offset < 0 && scheme.site() != Site::kNowhere &&
+      problem.query_count > 0) {
+    return InvalidField(
+        "options.query_offset",
+        absl::StrCat("is ", options.query_offset,
+                     " and puts the first query at a negative position; give "
+                     "options.query_positions"));
+  }
+  // Where no scheme looks at them, any positions will do.
+  problem.query_positions = *Positions::Range(
+      std::max<int64_t>(options.query_offset, 0), problem.query_count);
+  return absl::OkStatus();
+}
+
+absl::Status ApplyScheme(const Scheme& scheme, AttentionProblem& problem) {
+  if (scheme.site() == Site::kEmbeddings) {
+    return InvalidField(
+        "scheme", absl::StrCat(scheme.name(),
+                               " acts on embeddings, and heads has none; give "
+                               "module instead of heads"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(
+      CompiledScheme compiled,
+      scheme.Compile({.dim = problem.dim,
+                      .head_count = problem.query_head_count,
+                      .max_position = std::max(problem.query_positions.max(),
+                                               problem.key_positions.max())}));
+  if (auto* rotation = std::get_if<Rotation>(&compiled)) {
+    problem.rotation = std::move(*rotation);
+  } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled)) {
+    problem.bias = std::move(*bias);
+    if (problem.bias->is_causal() && !problem.causal) {
+      return InvalidField(
+          absl::StrCat("scheme.", scheme.name(), ".symmetric"),
+          "is false, which needs options.causal; set symmetric to attend in "
+          "both directions");
+    }
+  }
+  return absl::OkStatus();
+}
+
+std::optional<int64_t> OutputBytes(const AttentionProblem& problem) {
+  const auto queries = CheckedProduct(
+      {problem.batch_count, problem.query_head_count, problem.query_count});
+  if (!queries) return std::nullopt;
+  const int64_t wide = SizeOf(problem.wide_dtype);
+  auto bytes =
+      CheckedProduct({*queries, problem.value_dim, SizeOf(problem.dtype)});
+  const auto weights = problem.return_weights
+                           ? CheckedProduct({*queries, problem.key_count, wide})
+                           : 0;
+  const auto sums = problem.return_log_sum_exp ? CheckedMul(*queries, wide) : 0;
+  for (const auto& part : {weights, sums}) {
+    if (!bytes || !part) return std::nullopt;
+    bytes = CheckedAdd(*bytes, *part);
+  }
+  return bytes;
+}
+
+}  // namespace
+
+double Mask::At(int64_t b, int64_t h, int64_t i, int64_t j) const {
+  const char* const element = tensor.at(Element(b, h, i, j));
+  if (tensor.dtype == DType::kBool) {
+    return *element != 0 ? 0 : -std::numeric_limits<double>::infinity();
+  }
+  double value;
+  ReadRow(tensor.dtype, element, 1, &value);
+  return value;
+}
+
+AttentionJob::AttentionJob() : problem_(std::make_unique<AttentionProblem>()) {}
+AttentionJob::AttentionJob(AttentionJob&&) noexcept = default;
+AttentionJob& AttentionJob::operator=(AttentionJob&&) noexcept = default;
+AttentionJob::~AttentionJob() = default;
+
+absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
+                                                  const AttentionInputs& inputs,
+                                                  AttentionOptions options) {
+  LOCUS_RETURN_IF_ERROR(CheckInputs(inputs));
+  LOCUS_RETURN_IF_ERROR(CheckNumbers(options));
+  AttentionJob job;
+  AttentionProblem& problem = *job.problem_;
+  problem.batch_count = inputs.q.extent(0);
+  problem.query_head_count = inputs.q.extent(1);
+  problem.key_head_count = inputs.k.extent(1);
+  problem.query_count = inputs.q.extent(2);
+  problem.key_count = inputs.k.extent(2);
+  problem.dim = inputs.q.extent(3);
+  problem.value_dim = inputs.v.extent(3);
+  problem.inputs = inputs;
+  problem.dtype = inputs.q.dtype;
+  problem.wide_dtype =
+      problem.dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  problem.causal = options.causal;
+  problem.query_offset = options.query_offset;
+  problem.window = std::min(options.window, kFar);
+  problem.scale =
+      options.scale.value_or(1 / std::sqrt(static_cast<double>(problem.dim)));
+  problem.softcap = options.softcap;
+  problem.return_weights = options.return_weights;
+  problem.return_log_sum_exp = options.return_log_sum_exp;
+  if (options.mask) {
+    LOCUS_ASSIGN_OR_RETURN(problem.mask, BroadcastMask(*options.mask, problem));
+  }
+  LOCUS_RETURN_IF_ERROR(ResolvePositions(scheme, options, problem));
+  LOCUS_RETURN_IF_ERROR(ApplyScheme(scheme, problem));
+  if (!OutputBytes(problem)) {
+    return LimitExceeded("heads.q.shape", "max_message_bytes",
+                         "makes a result of more than 2^63 bytes");
+  }
+  return job;
+}
+
+int64_t AttentionJob::output_bytes() const { return *OutputBytes(*problem_); }
+
+int64_t AttentionJob::scratch_bytes() const {
+  return TiledScratchBytes(*problem_);
+}
+
+double AttentionJob::flops() const {
+  if (problem_->batch_count == 0) return 0;
+  double pairs = 0;
+  if (problem_->causal || problem_->window > 0) {
+    for (int64_t i = 0; i < problem_->query_count; ++i) {
+      const KeyInterval visible = problem_->VisibleKeys(i);
+      pairs += static_cast<double>(visible.last - visible.first);
+    }
+  } else {
+    pairs = static_cast<double>(problem_->query_count) *
+            static_cast<double>(problem_->key_count);
+  }
+  return 2 * pairs * static_cast<double>(problem_->dim + problem_->value_dim) *
+         static_cast<double>(problem_->batch_count) *
+         static_cast<double>(problem_->query_head_count);
+}
+
+AttentionOutputs AttentionJob::AllocateOutputs() const {
+  const AttentionProblem& p = *problem_;
+  AttentionOutputs out;
+  out.output = Tensor(
+      p.dtype, {p.batch_count, p.query_head_count, p.query_count, p.value_dim});
+  if (p.return_weights) {
+    out.weights.emplace(p.wide_dtype, Shape{p.batch_count, p.query_head_count,
+                                            p.query_count, p.key_count});
+  }
+  if (p.return_log_sum_exp) {
+    out.log_sum_exp.emplace(
+        p.wide_dtype, Shape{p.batch_count, p.query_head_count, p.query_count});
+  }
+  return out;
+}
+
+absl::StatusOr<AttentionOutputs> AttentionJob::Run(
+    ThreadPool& pool, const StopCheck& stop) const {
+  AttentionOutputs out = AllocateOutputs();
+  LOCUS_RETURN_IF_ERROR(AttendTiled(*problem_, pool, stop, out));
+  return out;
+}
+
+AttentionOutputs AttentionJob::RunReference() const {
+  AttentionOutputs out = AllocateOutputs();
+  if (out.output.element_count() > 0) AttendReference(*problem_, out);
+  return out;
+}
+
+}  // namespace locus

@@ -1,0 +1,377 @@
+// The tiled kernel against its slow twin.
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/testing.h"
+
+namespace locus {
+namespace {
+
+using testing::Difference;
+using testing::MakeTensor;
+using testing::MustMake;
+using testing::RandomTensor;
+using testing::Values;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// Rounding of the result for the narrow types; for single precision what the
+// contract promises, which leaves room for logits near 100, whose own rounding
+// is 2^-24 of them.
+double Tolerance(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return 1e-13;
+    case DType::kFloat16:
+      return 1e-3;  // 2^-11 of the largest
+    case DType::kBFloat16:
+      return 8e-3;  // 2^-8
+    default:
+      return 2e-5;
+  }
+}
+
+struct Sizes {
+  int64_t batch = 1, query_heads = 1, key_heads = 1, queries = 1, keys = 1,
+          dim = 8, value_dim = 8;
+};
+
+struct Problem {
+  Tensor q, k, v;
+  Problem(const Sizes& s, DType dtype, uint64_t seed, double deviation = 1)
+      : q(RandomTensor(dtype, {s.batch, s.query_heads, s.queries, s.dim}, seed,
+                       "q", deviation)),
+        k(RandomTensor(dtype, {s.batch, s.key_heads, s.keys, s.dim}, seed, "k",
+                       deviation)),
+        v(RandomTensor(dtype, {s.batch, s.key_heads, s.keys, s.value_dim}, seed,
+                       "v")) {}
+  AttentionInputs inputs() const { return {q.view(), k.view(), v.view()}; }
+};
+
+AttentionJob MustCreate(const Scheme& scheme, const Problem& problem,
+                        const AttentionOptions& options) {
+  auto job = AttentionJob::Create(scheme, problem.inputs(), options);
+  EXPECT_TRUE(job.ok()) << job.status();
+  return *std::move(job);
+}
+
+void ExpectTwin(const AttentionJob& job, DType dtype) {
+  static ThreadPool* const pool = new ThreadPool(2);
+  const auto actual = job.Run(*pool, nullptr);
+  ASSERT_TRUE(actual.ok()) << actual.status();
+  const AttentionOutputs expected = job.RunReference();
+  EXPECT_LE(Difference(Values(actual->output), Values(expected.output)),
+            Tolerance(dtype));
+  const DType wide =
+      dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  ASSERT_EQ(actual->weights.has_value(), expected.weights.has_value());
+  if (expected.weights) {
+    EXPECT_LE(Difference(Values(*actual->weights), Values(*expected.weights)),
+              Tolerance(wide));
+  }
+  if (expected.log_sum_exp) {
+    EXPECT_LE(
+        Difference(Values(*actual->log_sum_exp), Values(*expected.log_sum_exp)),
+        Tolerance(wide));
+  }
+}
+
+int64_t Pick(RandomStream& random, std::initializer_list<int64_t> choices) {
+  return choices.begin()[random.Next() % choices.size()];
+}
+bool Coin(RandomStream& random) { return random.Next() % 2 == 0; }
+
+Tensor RandomMask(RandomStream& random, const Sizes& s, uint64_t seed) {
+  Shape shape = {s.batch, s.query_heads, s.queries, s.keys};
+  const int64_t kind = Pick(random, {0, 1, 2, 3});
+  if (kind == 0) shape = {s.keys};
+  if (kind == 1) shape = {s.queries, s.keys};
+  if (kind == 2) shape[1] = 1;
+  const bool is_bool = Coin(random);
+  if (is_bool) {
+    Tensor mask(DType::kBool, shape);
+    for (int64_t n = 0; n < mask.element_count(); ++n) {
+      *mask.at(n) = random.Next() % 3 != 0;
+    }
+    return mask;
+  }
+  std::vector<double> values(*ElementCount(shape));
+  RandomStream(seed, "mask").FillNormal(1, absl::MakeSpan(values));
+  for (double& value : values) {
+    if (random.Next() % 4 == 0) value = -kInfinity;
+  }
+  return MakeTensor(DType::kFloat32, shape, values);
+}
+
+std::unique_ptr<Scheme> RandomScheme(RandomStream& random, const Sizes& sizes,
+                                     bool causal) {
+  Arguments arguments;
+  switch (random.Next() % 4) {
+    case 0:
+      return MustMake("none");
+    case 1:
+      if (sizes.dim < 2) return MustMake("none");
+      arguments.Set("layout",
+                    std::string(Coin(random) ? "INTERLEAVED" : "HALF_SPLIT"));
+      arguments.Set("rotary_dim",
+                    Coin(random) ? sizes.dim / 2 * 2 : int64_t{2});
+      return MustMake("rope", arguments);
+    case 2:
+      arguments.Set("symmetric", !causal || Coin(random));
+      return MustMake("alibi", arguments);
+    default:
+      arguments.Set("bidirectional", Coin(random));
+      return MustMake("t5_bias", arguments);
+  }
+}
+
+Positions RandomPositions(RandomStream& random, int64_t count) {
+  std::vector<int64_t> ids(count);
+  const int64_t span = Pick(random, {10, 1000, 1000000});
+  for (int64_t& id : ids) id = static_cast<int64_t>(random.Next() % span);
+  return *Positions::Ids(std::move(ids));
+}
+
+class TiledRandomTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(TiledRandomTest, EqualsTwin) {
+  const uint64_t seed = GetParam();
+  RandomStream random(seed, "tiled_test");
+  Sizes s;
+  s.batch = Pick(random, {1, 2});
+  s.key_heads = Pick(random, {1, 2, 3});
+  s.query_heads = s.key_heads * Pick(random, {1, 2, 4});
+  s.queries = Pick(random, {1, 2, 7, 23, 24, 25, 63, 64, 65, 100, 130});
+  s.keys = Pick(random, {1, 3, 4, 5, 63, 64, 65, 127, 150, 200});
+  s.dim = Pick(random, {1, 2, 5, 8, 16, 33, 64, 80});
+  s.value_dim = Pick(random, {1, 3, 4, 8, 17, 64});
+  const DType dtype =
+      Coin(random) ? DType::kFloat32 : static_cast<DType>(random.Next() % 4);
+  const Problem problem(s, dtype, seed, Pick(random, {1, 1, 1, 3}));
+
+  AttentionOptions options;
+  options.causal = Coin(random);
+  options.query_offset = Pick(random, {0, 0, 1, 17, 64});
+  options.window = Pick(random, {0, 0, 1, 5, 70});
+  if (Coin(random)) options.scale = 0.3;
+  if (Coin(random))
+    options.softcap = static_cast<double>(Pick(random, {1, 5, 50}));
+  std::optional<Tensor> mask;
+  if (Coin(random)) {
+    mask = RandomMask(random, s, seed);
+    options.mask = mask->view();
+  }
+  if (Coin(random))
+    options.query_positions = RandomPositions(random, s.queries);
+  if (Coin(random)) options.key_positions = RandomPositions(random, s.keys);
+  options.return_weights = Coin(random);
+  options.return_log_sum_exp = Coin(random);
+  ExpectTwin(
+      MustCreate(*RandomScheme(random, s, options.causal), problem, options),
+      dtype);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, TiledRandomTest, ::testing::Range(0, 400));
+
+TEST(TiledTest, LargeLogitsStayExact) {
+  const Sizes s{.queries = 70, .keys = 300, .dim = 64, .value_dim = 64};
+  for (const double deviation : {3.0, 6.0}) {
+    const Problem problem(s, DType::kFloat32, 1, deviation);
+    const auto job = MustCreate(*MustMake("none"), problem, {});
+    ThreadPool pool(1);
+    const auto actual = job.Run(pool, nullptr);
+    // Logits of 30 and more: rounding of the score itself, 2^-24 times the
+    // sum of 64 products of this size, is what limits the result.
+    EXPECT_LE(
+        Difference(Values(actual->output), Values(job.RunReference().output)),
+        2e-5)
+        << deviation;
+  }
+}
+
+TEST(TiledTest, FullyMaskedRowsAreZero) {
+  const Sizes s{.queries = 5, .keys = 70};
+  const Problem problem(s, DType::kFloat32, 2);
+  Tensor mask(DType::kBool, {5, 70});
+  for (int64_t n = 0; n < 70; ++n) *mask.at(2 * 70 + n) = 1;
+  AttentionOptions options;
+  options.mask = mask.view();
+  options.return_weights = true;
+  options.return_log_sum_exp = true;
+  const auto job = MustCreate(*MustMake("none"), problem, options);
+  ThreadPool pool(1);
+  const auto out = job.Run(pool, nullptr);
+  const auto output = Values(out->output);
+  for (int64_t n = 0; n < 5 * 8; ++n) {
+    if (n / 8 != 2) {
+      EXPECT_EQ(output[n], 0) << n;
+    }
+  }
+  EXPECT_EQ(Values(*out->log_sum_exp)[0], -kInfinity);
+  EXPECT_EQ(Values(*out->weights)[0], 0);
+  ExpectTwin(job, DType::kFloat32);
+}
+
+TEST(TiledTest, LargeNegativeMaskIsNotHidden) {
+  const Sizes s{.queries = 2, .keys = 10};
+  for (const double value : {-1e4, -1e9, -1e14, -3.4028234663852886e38}) {
+    const Problem problem(s, DType::kFloat32, 3);
+    std::vector<double> added(20, value);
+    added[3] = 0;  // the first query sees one key as usual
+    const Tensor mask = MakeTensor(DType::kFloat32, {2, 10}, added);
+    AttentionOptions options;
+    options.mask = mask.view();
+    options.return_weights = true;
+    const auto job = MustCreate(*MustMake("none"), problem, options);
+    ThreadPool pool(1);
+    double sum = 0;
+    for (const double weight : Values(*job.Run(pool, nullptr)->weights)) {
+      sum += weight;
+    }
+    EXPECT_NEAR(sum, 2, 1e-5) << value;
+    ExpectTwin(job, DType::kFloat32);
+  }
+}
+
+TEST(TiledTest, AlibiWithNearKeysMaskedIsExact) {
+  const Sizes s{.query_heads = 2, .key_heads = 2, .queries = 3, .keys = 40};
+  const Problem problem(s, DType::kFloat32, 13);
+  Tensor mask(DType::kBool, {40});
+  for (int64_t j = 0; j < 20; ++j) *mask.at(j) = 1;
+  std::vector<int64_t> ids(40);
+  for (int64_t j = 0; j < 40; ++j) ids[j] = j < 20 ? j : 1000000 + j;
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 1000100;
+  options.mask = mask.view();
+  options.key_positions = *Positions::Ids(ids);
+  ExpectTwin(MustCreate(*MustMake("alibi"), problem, options), DType::kFloat32);
+}
+
+// A problem whose last ten of 90 keys are hidden from all queries, with
+// whatever `poison` is in their keys and values.
+double MaskedPoisonDifference(double poison, bool additive, DType dtype) {
+  const Sizes s{.queries = 30, .keys = 90, .dim = 16, .value_dim = 12};
+  Problem problem(s, dtype, 4);
+  for (int64_t j = 80; j < 90; ++j) {
+    const std::vector<double> row(16, poison);
+    WriteRow(dtype, row.data(), 16, problem.k.at(j * 16));
+    WriteRow(dtype, row.data(), 12, problem.v.at(j * 12));
+  }
+  Tensor mask(DType::kBool, {90});
+  for (int64_t j = 0; j < 80; ++j) *mask.at(j) = 1;
+  std::vector<double> added(90, 0.0);
+  std::fill(added.begin() + 80, added.end(), -kInfinity);
+  const Tensor additive_mask = MakeTensor(DType::kFloat32, {90}, added);
+  AttentionOptions options;
+  options.mask = additive ? additive_mask.view() : mask.view();
+  const auto job = MustCreate(*MustMake("none"), problem, options);
+  ThreadPool pool(1);
+  const auto actual = job.Run(pool, nullptr);
+  for (const double value : Values(actual->output)) {
+    EXPECT_TRUE(std::isfinite(value));
+  }
+  return Difference(Values(actual->output), Values(job.RunReference().output));
+}
+
+TEST(TiledTest, MaskedKeysDoNotLeak) {
+  for (const double poison : {kNaN, kInfinity, -kInfinity, 3e38}) {
+    for (const bool additive : {false, true}) {
+      EXPECT_LE(MaskedPoisonDifference(poison, additive, DType::kFloat32), 5e-6)
+          << poison << additive;
+      EXPECT_LE(MaskedPoisonDifference(poison, additive, DType::kFloat64),
+                1e-13);
+    }
+  }
+}
+
+TEST(TiledTest, CausalCallsDoNotSeeNaNsOfTheFuture) {
+  const Sizes s{.queries = 80, .keys = 80, .dim = 8, .value_dim = 8};
+  Problem problem(s, DType::kFloat32, 5);
+  const std::vector<double> row(8, kNaN);
+  WriteRow(DType::kFloat32, row.data(), 8, problem.v.at(70 * 8));
+  AttentionOptions options;
+  options.causal = true;
+  const auto job = MustCreate(*MustMake("none"), problem, options);
+  ThreadPool pool(1);
+  const auto output = Values(job.Run(pool, nullptr)->output);
+  for (int64_t i = 0; i < 80; ++i) {
+    EXPECT_EQ(std::isnan(output[i * 8]), i >= 70) << i;
+  }
+}
+
+TEST(TiledTest, BitIdenticalForAnyNumberOfThreads) {
+  const Sizes s{.batch = 2,
+                .query_heads = 4,
+                .key_heads = 2,
+                .queries = 150,
+                .keys = 170,
+                .dim = 40,
+                .value_dim = 24};
+  const Problem problem(s, DType::kFloat32, 6);
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 20;
+  const auto job = MustCreate(*MustMake("alibi"), problem, options);
+  ThreadPool one(1);
+  const std::string expected = job.Run(one, nullptr)->output.TakeBytes();
+  for (const int threads : {2, 3, 8}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(job.Run(pool, nullptr)->output.TakeBytes(), expected) << threads;
+  }
+}
+
+TEST(TiledTest, AlibiFarFromItsKeysIsExact) {
+  // All keys lie a million positions back: the bias is about -5e5, and only
+  // its differences matter.
+  const Sizes s{
+      .query_heads = 8, .key_heads = 8, .queries = 30, .keys = 50, .dim = 16};
+  const Problem problem(s, DType::kFloat32, 7);
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 100;
+  options.query_positions = *Positions::Range(1000000, 30);
+  options.return_log_sum_exp = true;
+  ExpectTwin(MustCreate(*MustMake("alibi"), problem, options), DType::kFloat32);
+  std::vector<int64_t> ids(30);
+  for (int64_t i = 0; i < 30; ++i) ids[i] = i % 2 == 0 ? 1000 : 1000000 + 7 * i;
+  options.query_positions = *Positions::Ids(ids);
+  ExpectTwin(MustCreate(*MustMake("alibi"), problem, options), DType::kFloat32);
+}
+
+TEST(TiledTest, StopsWhenAsked) {
+  const Sizes s{.queries = 500, .keys = 500};
+  const Problem problem(s, DType::kFloat32, 8);
+  const auto job = MustCreate(*MustMake("none"), problem, {});
+  ThreadPool pool(2);
+  const auto out = job.Run(pool, [] { return absl::CancelledError("enough"); });
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(TiledTest, NoKeysYieldZeros) {
+  const Problem problem(Sizes{.queries = 3, .keys = 0}, DType::kFloat32, 9);
+  const auto job = MustCreate(*MustMake("none"), problem, {});
+  ThreadPool pool(1);
+  EXPECT_EQ(Values(job.Run(pool, nullptr)->output),
+            std::vector<double>(3 * 8, 0.0));
+}
+
+TEST(TiledTest, ScratchGrowsLinearly) {
+  const auto scratch = [](int64_t length) {
+    const Problem problem(
+        Sizes{.queries = length, .keys = length, .dim = 2, .value_dim = 2},
+        DType::kFloat32, 10);
+    AttentionOptions options;
+    options.causal = true;
+    return MustCreate(*MustMake("t5_bias"), problem, options).scratch_bytes();
+  };
+  const int64_t short_bytes = scratch(10000);
+  EXPECT_LE(scratch(80000), 8 * short_bytes + 4096);
+}
+
+}  // namespace
+}  // namespace locus
