@@ -6,7 +6,8 @@ target_include_directories(locus_options INTERFACE ${PROJECT_SOURCE_DIR})
 # Seeded numbers and results are the same on every platform only if nothing is
 # fused behind our back; kernels ask for fused operations by name.
 target_compile_options(locus_options INTERFACE -ffp-contract=off
-                       -Wall -Wextra -Wno-unused-parameter)
+                       -Wall -Wextra -Wno-unused-parameter
+                       -Wno-missing-field-initializers)
 # Absent frame pointers cost sanitizers and profilers their stacks.
 target_compile_options(locus_options INTERFACE -fno-omit-frame-pointer)
 

@@ -1,5 +1,6 @@
 #include "core/base/dtype.h"
 
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -7,6 +8,33 @@
 
 namespace locus {
 namespace {
+
+// The nearest float whose last bit is odd unless it is exact. Rounded further
+// to a narrower type it gives what rounding the double once would: to go by way
+// of the nearest float can end on the wrong side of a tie.
+float RoundToOdd(double value) {
+  const float nearest = static_cast<float>(value);
+  if (static_cast<double>(nearest) == value || !std::isfinite(nearest)) {
+    return nearest;
+  }
+  uint32_t bits;
+  std::memcpy(&bits, &nearest, sizeof(bits));
+  if (bits % 2 == 0) {
+    bits += std::abs(static_cast<double>(nearest)) < std::abs(value) ? 1 : -1;
+  }
+  float odd;
+  std::memcpy(&odd, &bits, sizeof(odd));
+  return odd;
+}
+
+template <typename Element, typename Value>
+Element Narrow(Value value) {
+  if constexpr (std::is_same_v<Value, double> && sizeof(Element) == 2) {
+    return static_cast<Element>(RoundToOdd(value));
+  } else {
+    return static_cast<Element>(value);
+  }
+}
 
 // Elements have no alignment: they come out of messages. memcpy of a constant
 // size is a plain load.
@@ -31,7 +59,7 @@ void Write(const Value* source, int64_t count, void* target) {
     if (count > 0) std::memcpy(bytes, source, count * sizeof(Value));
   } else {
     for (int64_t i = 0; i < count; ++i) {
-      const Element element = static_cast<Element>(source[i]);
+      const Element element = Narrow<Element>(source[i]);
       std::memcpy(bytes + i * sizeof(Element), &element, sizeof(Element));
     }
   }

@@ -1,0 +1,148 @@
+// What AttentionJob refuses, and how it counts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "tests/core/testing.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::MustMake;
+using testing::Values;
+
+Tensor Zeros(const Shape& shape, DType dtype = DType::kFloat32) {
+  return Tensor(dtype, shape);
+}
+
+// The status of a call with these shapes.
+absl::Status Call(const Shape& q, const Shape& k, const Shape& v,
+                  AttentionOptions options = {},
+                  absl::string_view scheme = "none") {
+  const Tensor tq = Zeros(q), tk = Zeros(k), tv = Zeros(v);
+  return AttentionJob::Create(*MustMake(scheme),
+                              {tq.view(), tk.view(), tv.view()},
+                              std::move(options))
+      .status();
+}
+
+std::string Refused(const Shape& q, const Shape& k, const Shape& v) {
+  return FieldOf(Call(q, k, v));
+}
+
+TEST(AttentionJobTest, ShapesMustAgree) {
+  const Shape good = {2, 4, 3, 8};
+  EXPECT_EQ(Refused(good, good, good), "");
+  EXPECT_EQ(Refused({2, 3, 8}, good, good), "heads.q.shape");
+  EXPECT_EQ(Refused(good, {1, 4, 3, 8}, {1, 4, 3, 8}), "heads.k.shape");
+  EXPECT_EQ(Refused(good, {2, 3, 3, 8}, {2, 3, 3, 8}), "heads.k.shape");
+  EXPECT_EQ(Refused(good, {2, 4, 3, 7}, good), "heads.k.shape");
+  EXPECT_EQ(Refused(good, good, {2, 4, 2, 8}), "heads.v.shape");
+  EXPECT_EQ(Refused(good, good, {2, 2, 3, 8}), "heads.v.shape");
+  EXPECT_EQ(Refused({2, 0, 3, 8}, good, good), "heads.q.shape");
+  EXPECT_EQ(Refused(good, {2, 0, 3, 8}, {2, 0, 3, 8}), "heads.k.shape");
+}
+
+TEST(AttentionJobTest, TypesMustAgree) {
+  const Tensor a = Zeros({1, 1, 2, 4}),
+               b = Zeros({1, 1, 2, 4}, DType::kFloat16);
+  const Tensor c = Zeros({1, 1, 2, 4}, DType::kInt64);
+  const auto none = MustMake("none");
+  const auto refused = [&](const Tensor& q, const Tensor& k, const Tensor& v) {
+    return FieldOf(
+        AttentionJob::Create(*none, {q.view(), k.view(), v.view()}, {})
+            .status());
+  };
+  EXPECT_EQ(refused(a, b, a), "heads.k.dtype");
+  EXPECT_EQ(refused(a, a, b), "heads.v.dtype");
+  EXPECT_EQ(refused(c, c, c), "heads.q.dtype");
+}
+
+TEST(AttentionJobTest, OptionsAreChecked) {
+  const Shape shape = {2, 4, 3, 8};
+  const auto refused = [&](const AttentionOptions& options,
+                           absl::string_view scheme = "none") {
+    return FieldOf(Call(shape, shape, shape, options, scheme));
+  };
+  AttentionOptions options;
+  options.window = -1;
+  EXPECT_EQ(refused(options), "options.window");
+  options = {};
+  options.scale = std::nan("");
+  EXPECT_EQ(refused(options), "options.scale");
+  options = {};
+  options.softcap = -2;
+  EXPECT_EQ(refused(options), "options.softcap");
+  options = {};
+  options.query_offset = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(refused(options), "options.query_offset");
+  options = {};
+  options.query_offset = -1;
+  EXPECT_EQ(refused(options), "");
+  EXPECT_EQ(refused(options, "rope"), "options.query_offset");
+  options = {};
+  options.query_positions = *Positions::Range(0, 4);
+  EXPECT_EQ(refused(options), "options.query_positions");
+  options = {};
+  options.key_positions = *Positions::Range(0, 2);
+  EXPECT_EQ(refused(options), "options.key_positions");
+  for (const Shape& bad : {Shape{2}, Shape{2, 3}, Shape{4, 1, 3},
+                           Shape{1, 2, 4, 3, 3}, Shape{0}}) {
+    if (bad == Shape{4, 1, 3}) continue;  // heads, any query, keys: fits
+    const Tensor mask(DType::kBool, bad);
+    options = {};
+    options.mask = mask.view();
+    EXPECT_EQ(refused(options), "options.mask.shape") << ToString(bad);
+  }
+  const Tensor integers(DType::kInt64, {3});
+  options = {};
+  options.mask = integers.view();
+  EXPECT_EQ(refused(options), "options.mask.dtype");
+}
+
+TEST(AttentionJobTest, CausalAlibiSaysWhatToSet) {
+  const Shape shape = {1, 2, 3, 8};
+  const absl::Status status = Call(shape, shape, shape, {}, "alibi");
+  EXPECT_EQ(FieldOf(status), "scheme.alibi.symmetric");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("set symmetric"));
+}
+
+TEST(AttentionJobTest, SchemesOnEmbeddingsNeedAModule) {
+  const Shape shape = {1, 2, 3, 8};
+  for (const char* scheme : {"sinusoidal", "learned"}) {
+    const absl::Status status = Call(shape, shape, shape, {}, scheme);
+    EXPECT_EQ(FieldOf(status), "scheme");
+    EXPECT_THAT(std::string(status.message()), HasSubstr("module"));
+  }
+}
+
+TEST(AttentionJobTest, FlopsCountWhatIsVisible) {
+  const Tensor q = Zeros({1, 1, 4, 8});
+  const auto flops = [&](AttentionOptions options) {
+    return AttentionJob::Create(*MustMake("none"),
+                                {q.view(), q.view(), q.view()}, options)
+        ->flops();
+  };
+  EXPECT_EQ(flops({}), 4.0 * 16 * 8);
+  EXPECT_EQ(flops({.causal = true}), 4.0 * 10 * 8);
+  EXPECT_EQ(flops({.causal = true, .window = 1}), 4.0 * 4 * 8);
+}
+
+TEST(AttentionJobTest, ExtentsWithoutElementsCostNothing) {
+  const int64_t huge = int64_t{1} << 62;
+  const TensorView none{DType::kFloat32, {huge, huge, 0, 8}, nullptr};
+  for (const bool causal : {false, true}) {
+    const auto job = AttentionJob::Create(*MustMake("none"), {none, none, none},
+                                          {.causal = causal});
+    ASSERT_TRUE(job.ok()) << job.status();
+    EXPECT_EQ(job->output_bytes(), 0);
+    EXPECT_EQ(job->flops(), 0);
+    EXPECT_EQ(job->scratch_bytes(), 0);
+    ThreadPool pool(1);
+    EXPECT_TRUE(job->Run(pool, nullptr).ok());
+  }
+}
+
+}  // namespace
+}  // namespace locus

@@ -1,0 +1,264 @@
+// What every scheme must do, whatever it is: run over the list, so that a new
+// scheme is tested the moment it is listed.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/attention/module.h"
+#include "core/base/status.h"
+#include "tests/core/testing.h"
+
+namespace locus {
+namespace {
+
+using testing::Difference;
+using testing::MustMake;
+using testing::RandomTensor;
+using testing::Values;
+
+constexpr int64_t kTrained = 64;
+constexpr int64_t kWidth = 16;
+constexpr int64_t kHeads = 2;
+
+class ConformanceTest : public ::testing::TestWithParam<SchemeInfo> {
+ protected:
+  // With its defaults, except that a table answers past its end.
+  std::unique_ptr<Scheme> Make() const {
+    Arguments arguments;
+    for (const Parameter& parameter : GetParam().parameters) {
+      if (parameter.name == "policy") {
+        arguments.Set("policy", std::string("CLAMP"));
+      }
+    }
+    return MustMake(GetParam().name, arguments);
+  }
+
+  // A layer over x, causal, with x at the given positions.
+  AttentionOutputs Layer(const TensorView& x,
+                         const Positions& positions) const {
+    ModuleInputs inputs;
+    inputs.x = x;
+    inputs.seed = 11;
+    inputs.head_count = kHeads;
+    AttentionOptions options;
+    options.causal = true;
+    options.query_positions = positions;
+    options.return_weights = true;
+    const auto scheme = Make();
+    const auto job = ModuleJob::Create(*scheme, inputs, options);
+    EXPECT_TRUE(job.ok()) << job.status();
+    ThreadPool pool(2);
+    auto out = job->Run(pool, nullptr);
+    EXPECT_TRUE(out.ok()) << out.status();
+    return *std::move(out);
+  }
+
+  bool Promised(Property property) const {
+    return GetParam().promises[static_cast<int>(property)].answer ==
+           Promise::Answer::kYes;
+  }
+  bool Denied(Property property) const {
+    return GetParam().promises[static_cast<int>(property)].answer ==
+           Promise::Answer::kNo;
+  }
+
+  Encoding Encode(const Positions& positions) const {
+    EncodeOptions options;
+    options.positions = positions;
+    options.dim = kWidth;
+    options.head_count = kHeads;
+    options.dtype = DType::kFloat64;
+    const auto job = EncodeJob::Create(*Make(), options);
+    EXPECT_TRUE(job.ok()) << job.status();
+    ThreadPool pool(2);
+    return *job->Run(pool, nullptr);
+  }
+
+  static std::vector<double> Numbers(const Encoding& encoding) {
+    if (const auto* code = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
+      return Values(code->table);
+    }
+    if (const auto* turn = std::get_if<RotationEncoding>(&encoding.numbers)) {
+      std::vector<double> numbers = Values(turn->cos);
+      const std::vector<double> sin = Values(turn->sin);
+      numbers.insert(numbers.end(), sin.begin(), sin.end());
+      return numbers;
+    }
+    if (const auto* bias = std::get_if<BiasEncoding>(&encoding.numbers)) {
+      return Values(bias->bias);
+    }
+    return {};
+  }
+};
+
+TEST_P(ConformanceTest, SaysWhatItIs) {
+  const SchemeInfo& info = GetParam();
+  EXPECT_FALSE(info.title.empty());
+  EXPECT_FALSE(info.reference.empty());
+  EXPECT_FALSE(info.beyond_training.empty());
+  std::set<std::string> names;
+  for (const Parameter& parameter : info.parameters) {
+    EXPECT_TRUE(names.insert(std::string(parameter.name)).second);
+    EXPECT_FALSE(parameter.description.empty()) << parameter.name;
+    EXPECT_FALSE(parameter.Range().empty()) << parameter.name;
+  }
+}
+
+TEST_P(ConformanceTest, FiniteAtEightTimesTheTrainingLength) {
+  const Tensor x =
+      RandomTensor(DType::kFloat32, {1, 8 * kTrained, kWidth}, 1, "x");
+  const auto out = Layer(x.view(), *Positions::Range(0, 8 * kTrained));
+  for (const double value : Values(out.output)) {
+    ASSERT_TRUE(std::isfinite(value));
+  }
+}
+
+TEST_P(ConformanceTest, FiniteAtAMillionAndAtTheLastPosition) {
+  const Tensor x = RandomTensor(DType::kFloat32, {1, 3, kWidth}, 1, "x");
+  const int64_t last = std::numeric_limits<int64_t>::max();
+  const auto out = Layer(x.view(), *Positions::Ids({1000000, 0, last - 1}));
+  for (const double value : Values(out.output)) {
+    ASSERT_TRUE(std::isfinite(value));
+  }
+}
+
+TEST_P(ConformanceTest, EncodingDoesNotDependOnHowManyAreAskedFor) {
+  // Asked for at once or in two calls, a position has the same numbers.
+  const auto at = [&](int64_t start, int64_t count) {
+    return Numbers(Encode(*Positions::Range(start, count)));
+  };
+  if (GetParam().site == Site::kScores) {
+    // The bias of one pair, alone and as the corner of a larger table.
+    const auto all = Numbers(Encode(*Positions::Range(0, 8)));
+    const auto one = Numbers(Encode(*Positions::Range(7, 1)));
+    for (int64_t h = 0; h < kHeads; ++h) {
+      EXPECT_EQ(one[h], all[h * 64 + 63]);
+    }
+    return;
+  }
+  const auto all = at(0, 8);
+  auto first = at(0, 5);
+  const auto rest = at(5, 3);
+  if (GetParam().site == Site::kQueriesAndKeys) {
+    const int64_t pairs = kWidth / 2;  // cosines come first, then sines
+    EXPECT_EQ(std::vector<double>(all.begin(), all.begin() + 5 * pairs),
+              std::vector<double>(first.begin(), first.begin() + 5 * pairs));
+    return;
+  }
+  first.insert(first.end(), rest.begin(), rest.end());
+  EXPECT_EQ(first, all);
+}
+
+TEST_P(ConformanceTest, TokenByTokenEqualsTheFullPass) {
+  // Causal: the output at t depends on what came before alone.
+  const int64_t length = 20;
+  const Tensor x = RandomTensor(DType::kFloat64, {1, length, kWidth}, 2, "x");
+  const auto full =
+      Values(Layer(x.view(), *Positions::Range(0, length)).output);
+  for (const int64_t t : {1, 7, 19}) {
+    const TensorView prefix{DType::kFloat64, {1, t + 1, kWidth}, x.view().data};
+    const auto part = Values(Layer(prefix, *Positions::Range(0, t + 1)).output);
+    for (int64_t c = 0; c < kWidth; ++c) {
+      EXPECT_NEAR(part[t * kWidth + c], full[t * kWidth + c], 1e-12);
+    }
+  }
+}
+
+TEST_P(ConformanceTest, ShiftOfAllPositionsIsAsPromised) {
+  const Tensor x = RandomTensor(DType::kFloat64, {1, 24, kWidth}, 3, "x");
+  const auto here = Layer(x.view(), *Positions::Range(0, 24));
+  const auto there = Layer(x.view(), *Positions::Range(17, 24));
+  const double difference =
+      Difference(Values(*there.weights), Values(*here.weights));
+  if (Promised(Property::kShiftInvariance)) {
+    EXPECT_LT(difference, 1e-10);
+  }
+  if (Denied(Property::kShiftInvariance)) {
+    EXPECT_GT(difference, 1e-4);
+  }
+}
+
+// An unmasked layer over x, its rows at the given positions.
+std::vector<double> Unmasked(const Scheme& scheme, const TensorView& x,
+                             const Positions& positions) {
+  ModuleInputs inputs;
+  inputs.x = x;
+  inputs.seed = 12;
+  inputs.head_count = kHeads;
+  AttentionOptions options;
+  options.query_positions = positions;
+  const auto job = ModuleJob::Create(scheme, inputs, options);
+  EXPECT_TRUE(job.ok()) << job.status();
+  ThreadPool pool(1);
+  return Values(job->Run(pool, nullptr)->output);
+}
+
+TEST_P(ConformanceTest, EquivarianceIsAsPromised) {
+  Arguments arguments;
+  for (const Parameter& parameter : GetParam().parameters) {
+    if (parameter.name == "symmetric" || parameter.name == "bidirectional") {
+      arguments.Set(parameter.name, true);
+    }
+  }
+  const auto scheme = MustMake(GetParam().name, arguments);
+  const std::vector<int64_t> permutation = {2, 0, 4, 1, 3};
+  const Tensor x = RandomTensor(DType::kFloat64, {1, 5, kWidth}, 4, "x");
+  Tensor permuted(DType::kFloat64, {1, 5, kWidth});
+  for (int64_t t = 0; t < 5; ++t) {
+    std::copy_n(x.view().at(permutation[t] * kWidth), kWidth * 8,
+                permuted.at(t * kWidth));
+  }
+  const auto plain = Unmasked(*scheme, x.view(), *Positions::Range(0, 5));
+  std::vector<double> expected;
+  for (const int64_t from : permutation) {
+    expected.insert(expected.end(), plain.begin() + from * kWidth,
+                    plain.begin() + (from + 1) * kWidth);
+  }
+  const double stayed = Difference(
+      Unmasked(*scheme, permuted.view(), *Positions::Range(0, 5)), expected);
+  const double travelled = Difference(
+      Unmasked(*scheme, permuted.view(), *Positions::Ids(permutation)),
+      expected);
+  if (Promised(Property::kPermutationEquivariance)) {
+    EXPECT_LT(stayed, 1e-12);
+  }
+  if (Denied(Property::kPermutationEquivariance)) {
+    EXPECT_GT(stayed, 1e-3);
+  }
+  EXPECT_TRUE(Promised(Property::kJointEquivariance));
+  EXPECT_LT(travelled, 1e-12);
+}
+
+TEST_P(ConformanceTest, NumbersOutOfRangeAreRefused) {
+  for (const Parameter& parameter : GetParam().parameters) {
+    const bool integer = parameter.kind == ParameterKind::kInteger;
+    if (!integer && parameter.kind != ParameterKind::kNumber) continue;
+    for (const double bad : {parameter.min - 1, parameter.max * 2 + 1}) {
+      if (!std::isfinite(bad)) continue;
+      Arguments arguments;
+      if (integer) {
+        arguments.Set(parameter.name, static_cast<int64_t>(bad));
+      } else {
+        arguments.Set(parameter.name, bad);
+      }
+      const auto scheme = MakeScheme(GetParam(), arguments);
+      EXPECT_EQ(FieldOf(scheme.status()),
+                absl::StrCat(GetParam().name, ".", parameter.name))
+          << bad;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Schemes, ConformanceTest,
+                         ::testing::ValuesIn(AllSchemes().begin(),
+                                             AllSchemes().end()),
+                         [](const auto& info) {
+                           return std::string(info.param.name);
+                         });
+
+}  // namespace
+}  // namespace locus

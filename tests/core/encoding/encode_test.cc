@@ -1,0 +1,161 @@
+// Encodings through EncodeJob: shapes, types, defaults and refusals.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "tests/core/testing.h"
+
+namespace locus {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::MakeTensor;
+using testing::MustMake;
+using testing::RandomTensor;
+using testing::Values;
+
+Encoding MustEncode(const Scheme& scheme, EncodeOptions options) {
+  auto job = EncodeJob::Create(scheme, std::move(options));
+  EXPECT_TRUE(job.ok()) << job.status();
+  ThreadPool pool(2);
+  auto encoding = job->Run(pool, nullptr);
+  EXPECT_TRUE(encoding.ok()) << encoding.status();
+  return *std::move(encoding);
+}
+
+absl::Status Refusal(const Scheme& scheme, EncodeOptions options) {
+  return EncodeJob::Create(scheme, std::move(options)).status();
+}
+
+TEST(EncodeTest, TableHasOneRowForEachPosition) {
+  EncodeOptions options;
+  options.positions = *Positions::Ids({7, 0, 7});
+  options.dim = 6;
+  const Encoding encoding = MustEncode(*MustMake("sinusoidal"), options);
+  const auto& table = std::get<AdditiveEncoding>(encoding.numbers).table;
+  EXPECT_EQ(table.shape(), (Shape{3, 6}));
+  const auto values = Values(table);
+  for (int64_t c = 0; c < 6; ++c) EXPECT_EQ(values[c], values[12 + c]);
+  EXPECT_FALSE(encoding.output.has_value());
+}
+
+TEST(EncodeTest, OutputIsInputPlusTableInTheInputsType) {
+  for (const DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    const Tensor x = RandomTensor(dtype, {2, 3, 8}, 1, "x");
+    EncodeOptions options;
+    options.input = x.view();
+    options.dtype = DType::kFloat64;
+    const Encoding encoding = MustEncode(*MustMake("sinusoidal"), options);
+    const auto table =
+        Values(std::get<AdditiveEncoding>(encoding.numbers).table);
+    std::vector<double> sums = Values(x);
+    for (size_t n = 0; n < sums.size(); ++n) sums[n] += table[n % table.size()];
+    EXPECT_EQ(encoding.output->dtype(), dtype);
+    EXPECT_EQ(Values(*encoding.output),
+              Values(MakeTensor(dtype, {2, 3, 8}, sums)));
+  }
+}
+
+TEST(EncodeTest, NoneCopiesItsInput) {
+  const Tensor x = RandomTensor(DType::kFloat16, {4, 5}, 1, "x");
+  EncodeOptions options;
+  options.input = x.view();
+  const Encoding encoding = MustEncode(*MustMake("none"), options);
+  EXPECT_TRUE(std::holds_alternative<std::monostate>(encoding.numbers));
+  EXPECT_EQ(Values(*encoding.output), Values(x));
+}
+
+TEST(EncodeTest, BiasIsAddedToScores) {
+  const Tensor scores = RandomTensor(DType::kFloat64, {2, 3, 4, 5}, 1, "s");
+  EncodeOptions options;
+  options.input = scores.view();
+  options.dtype = DType::kFloat64;
+  const Encoding encoding = MustEncode(*MustMake("t5_bias"), options);
+  const auto& bias = std::get<BiasEncoding>(encoding.numbers).bias;
+  EXPECT_EQ(bias.shape(), (Shape{3, 4, 5}));
+  const auto values = Values(bias);
+  std::vector<double> expected = Values(scores);
+  for (size_t n = 0; n < expected.size(); ++n) {
+    expected[n] += values[n % values.size()];
+  }
+  EXPECT_EQ(Values(*encoding.output), expected);
+}
+
+TEST(EncodeTest, CausalAlibiHidesTheUpperTriangle) {
+  EncodeOptions options;
+  options.positions = *Positions::Range(0, 3);
+  options.head_count = 1;
+  const auto bias = Values(
+      std::get<BiasEncoding>(MustEncode(*MustMake("alibi"), options).numbers)
+          .bias);
+  const double inf = std::numeric_limits<double>::infinity();
+  const double m = std::exp2(-8.0);
+  EXPECT_EQ(bias,
+            (std::vector<double>{0, -inf, -inf, -m, 0, -inf, -2 * m, -m, 0}));
+}
+
+TEST(EncodeTest, SizesCountEverythingReturned) {
+  const Tensor x = RandomTensor(DType::kFloat64, {2, 3, 8}, 1, "x");
+  EncodeOptions options;
+  options.input = x.view();
+  const auto job = EncodeJob::Create(*MustMake("rope"), options);
+  EXPECT_EQ(job->output_bytes(), 2 * 3 * 4 * 4 + 2 * 3 * 8 * 8);
+}
+
+TEST(EncodeTest, RefusalsNameTheField) {
+  const auto sinusoidal = MustMake("sinusoidal");
+  EncodeOptions options;
+  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "positions");
+  options.positions = *Positions::Range(0, 4);
+  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "dim");
+  options.dim = -3;
+  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "dim");
+  options.dim = 8;
+  options.dtype = DType::kBool;
+  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "dtype");
+  options.dtype = DType::kFloat32;
+  options.key_positions = *Positions::Range(0, 4);
+  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "key_positions");
+  options.key_positions.reset();
+  const Tensor x = RandomTensor(DType::kFloat32, {3, 8}, 1, "x");
+  options.input = x.view();
+  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "input.shape");
+  options.positions = *Positions::Range(0, 3);
+  options.dim = 9;
+  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "input.shape");
+  EXPECT_EQ(FieldOf(Refusal(*MustMake("rope"), options)),
+            "scheme.rope.rotary_dim");
+}
+
+TEST(EncodeTest, HugeResultsAreSizedNotAllocated) {
+  EncodeOptions options;
+  options.positions = *Positions::Range(0, int64_t{1} << 60);
+  options.dim = 1 << 10;
+  const absl::Status overflow = Refusal(*MustMake("sinusoidal"), options);
+  EXPECT_EQ(overflow.code(), absl::StatusCode::kResourceExhausted);
+  options.positions = *Positions::Range(0, int64_t{1} << 40);
+  const auto job = EncodeJob::Create(*MustMake("sinusoidal"), options);
+  ASSERT_TRUE(job.ok());
+  EXPECT_EQ(job->output_bytes(), int64_t{1} << 52);
+  options.dim = int64_t{1} << 40;
+  EXPECT_EQ(LimitOf(Refusal(*MustMake("sinusoidal"), options)), "max_dim");
+  options.head_count = int64_t{1} << 40;
+  EXPECT_EQ(LimitOf(Refusal(*MustMake("alibi"), options)), "max_dim");
+  options.dim = 0;
+  EXPECT_EQ(LimitOf(Refusal(*MustMake("alibi"), options)), "max_head_count");
+}
+
+TEST(EncodeTest, StopsWhenAsked) {
+  EncodeOptions options;
+  options.positions = *Positions::Range(0, 1000);
+  options.dim = 8;
+  const auto job = EncodeJob::Create(*MustMake("sinusoidal"), options);
+  ThreadPool pool(2);
+  EXPECT_EQ(
+      job->Run(pool, [] { return absl::CancelledError(""); }).status().code(),
+      absl::StatusCode::kCancelled);
+}
+
+}  // namespace
+}  // namespace locus
