@@ -15,6 +15,10 @@ namespace {
 // Offsets and windows beyond this are the same as this, and sums with them
 // cannot overflow.
 constexpr int64_t kFar = int64_t{1} << 62;
+// What single precision can still multiply.
+constexpr double kMaxScale = 1e18;
+constexpr double kMinSoftcap = 1e-6;
+constexpr double kMaxSoftcap = 1e18;
 
 absl::Status CheckRank(absl::string_view field, const TensorView& tensor,
                        absl::string_view expected) {
@@ -96,14 +100,18 @@ absl::Status CheckNumbers(const AttentionOptions& options) {
                         absl::StrCat("is ", options.window,
                                      "; must be positive, or 0 for none"));
   }
-  if (options.scale && !std::isfinite(*options.scale)) {
-    return InvalidField("options.scale", absl::StrCat("is ", *options.scale,
-                                                      "; must be finite"));
+  // Written so that a NaN is out of range.
+  if (options.scale && !(std::abs(*options.scale) <= kMaxScale)) {
+    return InvalidField("options.scale",
+                        absl::StrCat("is ", *options.scale, "; must be from ",
+                                     -kMaxScale, " to ", kMaxScale));
   }
-  if (!std::isfinite(options.softcap) || options.softcap < 0) {
-    return InvalidField("options.softcap",
-                        absl::StrCat("is ", options.softcap,
-                                     "; must be positive, or 0 for none"));
+  if (options.softcap != 0 &&
+      !(options.softcap >= kMinSoftcap && options.softcap <= kMaxSoftcap)) {
+    return InvalidField(
+        "options.softcap",
+        absl::StrCat("is ", options.softcap, "; must be from ", kMinSoftcap,
+                     " to ", kMaxSoftcap, ", or 0 for none"));
   }
   return absl::OkStatus();
 }

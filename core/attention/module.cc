@@ -319,6 +319,11 @@ absl::StatusOr<ModuleJob> ModuleJob::Create(const Scheme& scheme,
     plan->token_count = inputs.x->extent(1);
     plan->model_dim = inputs.x->extent(2);
     plan->dtype = inputs.x->dtype;
+    if (inputs.dim != 0 && inputs.dim != plan->model_dim) {
+      return InvalidField(
+          "module.dim",
+          absl::StrCat("is ", inputs.dim, "; module.x has ", plan->model_dim));
+    }
   } else {
     plan->token_count = static_cast<int64_t>(inputs.tokens.size());
     plan->model_dim = inputs.dim == 0 ? kDefaultDim : inputs.dim;

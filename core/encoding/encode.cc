@@ -182,6 +182,14 @@ absl::Status EncodeJob::ResolveDefaults(const Scheme& scheme) {
   const bool on_scores = scheme.site() == Site::kScores;
   const TensorView* input = options_.input ? &*options_.input : nullptr;
   const int64_t min_rank = on_scores ? 3 : 2;
+  if (options_.dim < 0) {
+    return InvalidField(
+        "dim", absl::StrCat("is ", options_.dim, "; must not be negative"));
+  }
+  if (options_.head_count < 0) {
+    return InvalidField("head_count", absl::StrCat("is ", options_.head_count,
+                                                   "; must not be negative"));
+  }
   if (input != nullptr && input->rank() < min_rank) {
     return InvalidField(
         "input.shape", absl::StrCat("is ", ToString(input->shape), "; must be ",

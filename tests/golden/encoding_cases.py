@@ -1,0 +1,225 @@
+"""Cases of Encode: each scheme with its parameters, near and far."""
+
+import numpy as np
+
+import inputs
+import neutral
+import reference as ref
+import schemes
+import streams
+
+PLACES = [0, 1, 17, 1000000, 2 ** 31]
+
+
+def encode_case(name, scheme, **request):
+    case = {"name": name, "scheme": scheme, **request}
+    answer = ref.encode(case)
+    case["expect"] = {key: inputs.plain(value) if value.ndim == 1 else neutral.from_array(value)
+                      for key, value in answer.items()}
+    return case
+
+
+def none_cases():
+    return [encode_case("none/input", {"none": {}},
+                        input=inputs.tensor(streams.Stream(1, "golden.none"), 3, 4))]
+
+
+def sinusoidal_cases():
+    cases = []
+    for layout in ("INTERLEAVED", "HALVES", "TENSOR2TENSOR"):
+        for dim in (4, 5, 7, 16):
+            cases.append(encode_case(f"sinusoidal/{layout}/{dim}",
+                                     {"sinusoidal": {"layout": layout}},
+                                     positions={"ids": PLACES}, dim=dim))
+        cases.append(encode_case(f"sinusoidal/{layout}/base",
+                                 {"sinusoidal": {"layout": layout, "base": 500.0}},
+                                 positions={"start": 998, "count": 5}, dim=6))
+    for dim in (1, 2, 3):
+        cases.append(encode_case(f"sinusoidal/narrow/{dim}", {"sinusoidal": {}},
+                                 positions={"ids": [5, 0, 5]}, dim=dim))
+    cases.append(encode_case("sinusoidal/input", {"sinusoidal": {}},
+                             input=inputs.tensor(streams.Stream(2, "golden.sinusoidal"), 2, 3, 6)))
+    cases.append(encode_case("sinusoidal/input at ids", {"sinusoidal": {"layout": "HALVES"}},
+                             positions={"ids": [9, 2, 40000]},
+                             input=inputs.tensor(streams.Stream(3, "golden.sinusoidal"), 3, 5)))
+    return cases
+
+
+def learned_cases():
+    table = inputs.tensor(streams.Stream(4, "golden.learned"), 5, 3)
+    within = {"ids": [4, 0, 2, 2]}
+    past = {"ids": [3, 4, 5, 11, 1000000]}
+    cases = [encode_case("learned/table", {"learned": {"table": table}}, positions=within, dim=3)]
+    for policy in ("CLAMP", "WRAP", "ZERO", "RANDOM", "INTERPOLATE"):
+        cases.append(encode_case(f"learned/table/{policy}",
+                                 {"learned": {"table": table, "policy": policy}},
+                                 positions=past, dim=3))
+        cases.append(encode_case(
+            f"learned/seed/{policy}",
+            {"learned": {"seed": 7, "max_length": 6, "policy": policy}},
+            positions={"start": 3, "count": 6}, dim=4))
+    cases.append(encode_case("learned/seed", {"learned": {"seed": 2 ** 63 + 9}},
+                             positions={"ids": [0, 1, 511]}, dim=5))
+    cases.append(encode_case("learned/interpolate within",
+                             {"learned": {"table": table, "policy": "INTERPOLATE"}},
+                             positions=within, dim=3))
+    cases.append(encode_case("learned/interpolate one row",
+                             {"learned": {"seed": 1, "max_length": 1, "policy": "INTERPOLATE"}},
+                             positions={"start": 0, "count": 3}, dim=2))
+    cases.append(encode_case("learned/input", {"learned": {"table": table, "policy": "WRAP"}},
+                             input=inputs.tensor(streams.Stream(5, "golden.learned"), 2, 7, 3)))
+    return cases
+
+
+def rope_cases():
+    cases = []
+    for layout in ("INTERLEAVED", "HALF_SPLIT"):
+        for dim, rotary_dim in ((2, None), (8, None), (8, 4), (7, 6), (16, 2)):
+            parameters = {"layout": layout}
+            if rotary_dim:
+                parameters["rotary_dim"] = rotary_dim
+            cases.append(encode_case(
+                f"rope/{layout}/{dim} of which {rotary_dim}", {"rope": parameters},
+                positions={"ids": PLACES},
+                input=inputs.tensor(streams.Stream(dim, f"golden.rope/{layout}"), 5, dim)))
+        cases.append(encode_case(f"rope/{layout}/base", {"rope": {"layout": layout, "base": 5e5}},
+                                 positions={"start": 131070, "count": 3}, dim=10))
+    cases.append(encode_case("rope/heads", {"rope": {}},
+                             input=inputs.tensor(streams.Stream(6, "golden.rope"), 2, 2, 3, 4)))
+    return cases
+
+
+def alibi_cases():
+    cases = []
+    for heads in (1, 2, 3, 4, 6, 8, 12, 16, 20):
+        for rule in ("PAPER", "COURSE"):
+            cases.append(encode_case(f"alibi/{rule}/{heads}", {"alibi": {"rule": rule}},
+                                     positions={"start": 0, "count": 2}, head_count=heads))
+    cases += [
+        encode_case("alibi/symmetric", {"alibi": {"symmetric": True}},
+                    positions={"start": 0, "count": 4}, head_count=3),
+        encode_case("alibi/bias_max", {"alibi": {"bias_max": 5.5, "symmetric": True}},
+                    positions={"start": 7, "count": 2}, key_positions={"start": 5, "count": 4},
+                    head_count=6),
+        encode_case("alibi/far ids", {"alibi": {}},
+                    positions={"ids": [2 ** 31, 17, 1000000]},
+                    key_positions={"ids": [0, 17, 999999, 2 ** 31]}, head_count=2),
+        encode_case("alibi/slopes", {"alibi": {"slopes": [0.5, 0.0, 1.25]}},
+                    positions={"start": 0, "count": 3}),
+        encode_case("alibi/negative slope", {"alibi": {"slopes": [-0.125], "symmetric": True}},
+                    positions={"start": 0, "count": 3}, head_count=1),
+        encode_case("alibi/input", {"alibi": {}},
+                    input=inputs.tensor(streams.Stream(7, "golden.alibi"), 2, 2, 3, 3)),
+        encode_case("alibi/symmetric input", {"alibi": {"symmetric": True}},
+                    key_positions={"start": 1, "count": 4},
+                    input=inputs.tensor(streams.Stream(8, "golden.alibi"), 2, 3, 4)),
+    ]
+    return cases
+
+
+def t5_cases():
+    """A table whose values are the buckets' numbers shows every edge."""
+    cases = []
+    for name, parameters in (
+            ("causal", {}), ("bidirectional", {"bidirectional": True}),
+            ("two buckets", {"bucket_count": 2, "max_distance": 5}),
+            ("seven buckets", {"bucket_count": 7, "max_distance": 50}),
+            ("six both ways", {"bucket_count": 6, "max_distance": 20, "bidirectional": True}),
+            ("far", {"bucket_count": 64, "max_distance": 100000})):
+        numbered = np.arange(parameters.get("bucket_count", 32), dtype=float)[:, None]
+        keys = [500000 + rel for rel in bucket_ends(parameters)]
+        cases.append(encode_case(
+            f"t5_bias/edges/{name}", {"t5_bias": {**parameters, "table": neutral.from_array(numbered)}},
+            positions={"ids": [500000]}, key_positions={"ids": keys}))
+    stream = streams.Stream(9, "golden.t5")
+    cases += [
+        encode_case("t5_bias/seed", {"t5_bias": {"seed": 3}},
+                    positions={"start": 0, "count": 4}, head_count=3),
+        encode_case("t5_bias/seed both ways", {"t5_bias": {"seed": 4, "bidirectional": True}},
+                    positions={"ids": [1000000, 3, 90]}, key_positions={"ids": [0, 77, 2 ** 31]},
+                    head_count=2),
+        encode_case("t5_bias/input",
+                    {"t5_bias": {"bucket_count": 4, "max_distance": 3, "bidirectional": True,
+                                 "table": inputs.tensor(stream, 4, 2)}},
+                    input=inputs.tensor(stream, 2, 4, 4)),
+    ]
+    return cases
+
+
+def bucket_ends(parameters):
+    """Every rel at which the bucket differs from the one before, and that one."""
+    rels = near_edges(parameters)
+    buckets = [schemes.t5_bucket(rel, **parameters) for rel in rels]
+    ends = {rels[0], rels[-1]}
+    for i in range(1, len(rels)):
+        if buckets[i] != buckets[i - 1]:
+            ends.update(rels[i - 1:i + 1])
+    return sorted(ends)
+
+
+def near_edges(parameters):
+    """All small distances, and those around each edge exact (max/exact)^(t / buckets)."""
+    bucket_count = parameters.get("bucket_count", 32)
+    exact = bucket_count // (4 if parameters.get("bidirectional") else 2)
+    logarithmic = bucket_count // (2 if parameters.get("bidirectional") else 1) - exact
+    growth = (parameters.get("max_distance", 128) / exact) ** (1 / logarithmic)
+    edges = [int(exact * growth ** t) for t in range(logarithmic + 2)]
+    distances = {*range(140), *(edge + d for edge in edges for d in (-2, -1, 0, 1, 2))}
+    return sorted({sign * n for n in distances if n >= 0 for sign in (-1, 1)})
+
+
+def random_positions(stream, count):
+    """Near, far or scattered."""
+    kind = stream.below(3)
+    if kind == 0:
+        return {"start": stream.below(100), "count": count}
+    if kind == 1:
+        return {"start": 10 ** stream.below(7), "count": count}
+    return {"ids": [stream.below(10 ** (1 + stream.below(7))) for _ in range(count)]}
+
+
+def random_parameters(stream, name, size):
+    """Some parameters of a scheme, for a width or for heads."""
+    if name == "sinusoidal":
+        layouts = ["INTERLEAVED", "HALVES"] + (["TENSOR2TENSOR"] if size >= 4 else [])
+        return {"layout": stream.choice(layouts), "base": stream.choice([10000.0, 2.0, 1e6])}
+    if name == "learned":
+        return {"seed": stream.below(1000), "max_length": 1 + stream.below(40),
+                "policy": stream.choice(["CLAMP", "WRAP", "ZERO", "RANDOM", "INTERPOLATE"])}
+    if name == "rope":
+        parameters = {"layout": stream.choice(["INTERLEAVED", "HALF_SPLIT"]),
+                      "base": stream.choice([10000.0, 500.0, 1e6])}
+        if size % 2 or stream.below(2):
+            parameters["rotary_dim"] = 2 * (1 + stream.below(size // 2))
+        return parameters
+    if name == "alibi":
+        return {"symmetric": bool(stream.below(2)), "rule": stream.choice(["PAPER", "COURSE"]),
+                "bias_max": float(1 + stream.below(16))}
+    if name == "t5_bias":
+        return {"bucket_count": 4 + 2 * stream.below(30), "max_distance": 40 + stream.below(200),
+                "bidirectional": bool(stream.below(2)), "seed": stream.below(1000)}
+    return {}
+
+
+def random_encode(number):
+    """One case of a seeded family, for tests that want many."""
+    stream = streams.Stream(number, "golden.encode")
+    name = stream.choice(["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"])
+    size, count = 2 + stream.below(30), 1 + stream.below(20)
+    scheme = {name: random_parameters(stream, name, size)}
+    request = {"positions": random_positions(stream, count)}
+    on_scores = name in ("alibi", "t5_bias")
+    key_count = count
+    if on_scores and stream.below(2):
+        key_count = 1 + stream.below(20)
+        request["key_positions"] = random_positions(stream, key_count)
+    request["head_count" if on_scores else "dim"] = size
+    if name == "none" or stream.below(2):
+        shape = (size, count, key_count) if on_scores else (1 + stream.below(3), count, size)
+        request["input"] = inputs.tensor(stream, *shape)
+    return encode_case(f"random/{number}", scheme, **request)
+
+
+def all_cases():
+    return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases()
+            + alibi_cases() + t5_cases())
