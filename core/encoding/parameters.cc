@@ -125,6 +125,10 @@ std::string Parameter::Range() const {
   switch (kind) {
     case ParameterKind::kNumber:
     case ParameterKind::kInteger:
+      if (kind == ParameterKind::kInteger) {
+        return absl::StrCat("from ", static_cast<int64_t>(min), " to ",
+                            static_cast<int64_t>(max));
+      }
       if (min == -kInfinity && max == kInfinity) return "finite";
       if (max == kInfinity) return absl::StrCat("finite and at least ", min);
       return absl::StrCat("from ", min, " to ", max);

@@ -34,7 +34,8 @@ struct Parameter {
   ParameterKind kind;
   absl::string_view name;
   absl::string_view description;
-  // Numbers and integers: the default, if there is one, and the closed range.
+  // Numbers and integers: the default, if there is one, and the closed range,
+  // which integers always state.
   std::optional<double> default_number = std::nullopt;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();

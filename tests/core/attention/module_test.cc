@@ -123,6 +123,7 @@ TEST(ModuleTest, RefusalsNameTheField) {
   inputs.head_count = 1;
   inputs.dim = -1;
   EXPECT_EQ(refuse(*none, inputs), "module.dim");
+  inputs.dim = 0;
   const Tensor flat = RandomTensor(DType::kFloat32, {3, 8}, 1, "x");
   inputs.x = flat.view();
   EXPECT_EQ(refuse(*none, inputs), "module.x.shape");
