@@ -341,6 +341,12 @@ absl::StatusOr<ModuleJob> ModuleJob::Create(const Scheme& scheme,
                                      "; must be positive and divide d_model = ",
                                      plan->model_dim));
   }
+  if (plan->model_dim / plan->head_count > kMaxDim) {
+    return LimitExceeded(
+        inputs.x ? "module.x.shape" : "module.dim", "max_dim",
+        absl::StrCat("makes heads of ", plan->model_dim / plan->head_count,
+                     " channels; at most ", kMaxDim, " are served"));
+  }
   if (inputs.weights) {
     LOCUS_RETURN_IF_ERROR(CheckWeights(*inputs.weights, plan->model_dim));
   }

@@ -13,9 +13,12 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-absl::Status CheckNumber(const Parameter& parameter, double value) {
-  if (std::isfinite(value) && value >= parameter.min &&
-      value <= parameter.max) {
+// T is double or int64_t, which the message then shows as it was sent.
+template <typename T>
+absl::Status CheckNumber(const Parameter& parameter, T value) {
+  const double number = static_cast<double>(value);
+  if (std::isfinite(number) && number >= parameter.min &&
+      number <= parameter.max) {
     return absl::OkStatus();
   }
   return InvalidField(parameter.name, absl::StrCat("is ", value, "; must be ",
@@ -34,7 +37,7 @@ absl::Status CheckValue(const Parameter& parameter,
     case ParameterKind::kInteger: {
       const auto* integer = std::get_if<int64_t>(&value);
       if (integer == nullptr) return wrong_kind;
-      return CheckNumber(parameter, static_cast<double>(*integer));
+      return CheckNumber(parameter, *integer);
     }
     case ParameterKind::kFlag:
       return std::holds_alternative<bool>(value) ? absl::OkStatus()
