@@ -1,0 +1,93 @@
+#include "server/address.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "server/status.h"
+
+namespace locus::server {
+namespace {
+
+absl::Status Malformed(absl::string_view text) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("\"", Printable(text, 200),
+                   "\" is no address; it must be host:port with a port from 0 "
+                   "to 65535, such as 127.0.0.1:50051 or [::1]:50051"));
+}
+
+bool IsHost(absl::string_view host, bool bracketed) {
+  if (host.empty() || host.size() > 253) return false;
+  for (const char c : host) {
+    const bool allowed = bracketed
+                             ? absl::ascii_isxdigit(c) || c == ':' || c == '.'
+                             : absl::ascii_isalnum(c) || c == '-' || c == '.';
+    if (!allowed) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+absl::StatusOr<Address> ParseAddress(absl::string_view text) {
+  const size_t colon = text.rfind(':');
+  if (colon == absl::string_view::npos) return Malformed(text);
+  absl::string_view host = text.substr(0, colon);
+  const absl::string_view port = text.substr(colon + 1);
+  const bool bracketed = absl::StartsWith(host, "[") &&
+                         absl::EndsWith(host, "]") && host.size() > 2;
+  if (bracketed) host = host.substr(1, host.size() - 2);
+  Address address{std::string(host), 0};
+  const bool digits = absl::c_all_of(port, absl::ascii_isdigit);
+  if (!IsHost(host, bracketed) || !digits || port.size() > 5 ||
+      !absl::SimpleAtoi(port, &address.port) || address.port > 65535) {
+    return Malformed(text);
+  }
+  return address;
+}
+
+absl::Status CheckListenAddress(absl::string_view text) {
+  if (absl::StartsWith(text, "unix:") && text.size() > 5) {
+    return absl::OkStatus();
+  }
+  return ParseAddress(text).status();
+}
+
+std::string WhyNotBound(absl::string_view text) {
+  const auto address = ParseAddress(text);
+  if (!address.ok()) return "it cannot be bound";
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  if (const int error =
+          getaddrinfo(address->host.c_str(),
+                      absl::StrCat(address->port).c_str(), &hints, &found);
+      error != 0) {
+    return gai_strerror(error);
+  }
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found,
+                                                             freeaddrinfo);
+  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
+    const int fd = socket(info->ai_family, info->ai_socktype, 0);
+    if (fd < 0) continue;
+    const int yes = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+    const int result = bind(fd, info->ai_addr, info->ai_addrlen);
+    const int error = errno;
+    close(fd);
+    if (result != 0) return strerror(error);
+  }
+  return "it cannot be bound";
+}
+
+}  // namespace locus::server

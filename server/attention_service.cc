@@ -1,0 +1,58 @@
+#include "server/attention_service.h"
+
+#include <utility>
+
+#include "core/attention/attention.h"
+#include "core/attention/module.h"
+#include "core/base/status.h"
+#include "server/convert.h"
+
+namespace locus::server {
+namespace {
+
+absl::StatusOr<AttentionOutputs> AttendHeads(Call& call, const Scheme& scheme,
+                                             const v1::AttendRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(const AttentionInputs inputs,
+                         ToAttentionInputs(request.heads()));
+  LOCUS_ASSIGN_OR_RETURN(AttentionOptions options, ToAttentionOptions(request));
+  LOCUS_ASSIGN_OR_RETURN(
+      const AttentionJob job,
+      AttentionJob::Create(scheme, inputs, std::move(options)));
+  return call.Run(job);
+}
+
+absl::StatusOr<AttentionOutputs> AttendModule(
+    Call& call, const Scheme& scheme, const v1::AttendRequest& request) {
+  LOCUS_ASSIGN_OR_RETURN(ModuleInputs inputs, ToModuleInputs(request.module()));
+  LOCUS_ASSIGN_OR_RETURN(AttentionOptions options, ToAttentionOptions(request));
+  LOCUS_ASSIGN_OR_RETURN(
+      const ModuleJob job,
+      ModuleJob::Create(scheme, std::move(inputs), std::move(options)));
+  return call.Run(job);
+}
+
+}  // namespace
+
+AttentionService::AttentionService(ServerState* state)
+    : UnaryService(state, kName) {
+  AddUnary<v1::AttendRequest, v1::AttendResponse>("Attend", &Attend);
+}
+
+absl::Status AttentionService::Attend(Call& call,
+                                      const v1::AttendRequest& request,
+                                      v1::AttendResponse* response) {
+  LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
+  LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
+  absl::StatusOr<AttentionOutputs> outputs =
+      InvalidField("heads", "is not set, nor is module; one of them is needed");
+  if (request.has_heads()) {
+    outputs = AttendHeads(call, *scheme, request);
+  } else if (request.has_module()) {
+    outputs = AttendModule(call, *scheme, request);
+  }
+  if (!outputs.ok()) return outputs.status();
+  ToProto(*std::move(outputs), response);
+  return absl::OkStatus();
+}
+
+}  // namespace locus::server

@@ -1,0 +1,132 @@
+#include "server/call.h"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/shape.h"
+#include "server/log.h"
+#include "server/status.h"
+
+namespace locus::server {
+namespace {
+
+// Beyond this, giving memory back costs little beside the call itself.
+constexpr int64_t kLargeCallBytes = int64_t{64} << 20;
+
+int64_t Micros(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
+}
+
+double Seconds(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+}  // namespace
+
+Call::Call(ServerState* state, const MethodInfo* method,
+           grpc::ServerContext* context)
+    : state_(*state),
+      method_(*method),
+      context_(*context),
+      start_(Clock::now()),
+      caller_(context),
+      request_id_(RequestIdOf(*context)),
+      memory_(&state->budget) {
+  state_.calls.Enter();
+  state_.metrics.in_flight_calls().Increment();
+  method_.metrics.started->Increment();
+}
+
+Call::~Call() {
+  // The allocator keeps what large calls gave back, in pieces all over its
+  // arenas, and would hold gigabytes at rest.
+  if (std::max(memory_.bytes(), request_bytes_) >= kLargeCallBytes) {
+    malloc_trim(0);
+  }
+  state_.calls.Leave();
+}
+
+absl::Status Call::CheckServing() const {
+  if (!state_.draining) return absl::OkStatus();
+  return Shed(ShedReason::kDraining, "the server is shutting down");
+}
+
+void Call::set_request_bytes(int64_t bytes) {
+  request_bytes_ = bytes;
+  method_.metrics.messages_received->Increment();
+}
+
+absl::Status Call::CheckResponseBytes(int64_t bytes) const {
+  const int64_t limit = state_.options.max_message_bytes;
+  if (bytes <= limit) return absl::OkStatus();
+  return LimitExceeded("response", "max_message_bytes",
+                       absl::StrCat("would have ", bytes,
+                                    " bytes; max_message_bytes is ", limit));
+}
+
+absl::Status Call::ReserveForJob(int64_t output_bytes, int64_t scratch_bytes) {
+  LOCUS_RETURN_IF_ERROR(CheckResponseBytes(output_bytes));
+  // Scratch is gone by the time the results are written out a second time.
+  const auto bytes =
+      CheckedAdd(output_bytes, std::max(output_bytes, scratch_bytes));
+  return Reserve(bytes.value_or(std::numeric_limits<int64_t>::max()));
+}
+
+absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const StopCheck& stop) {
+  LOCUS_RETURN_IF_ERROR(stop());
+  const auto start = Clock::now();
+  auto slot = state_.gate.Enter(stop);
+  queue_time_ += Clock::now() - start;
+  method_.metrics.queue_seconds->Observe(Seconds(queue_time_));
+  return slot;
+}
+
+grpc::Status Call::Finish(const absl::Status& status, int64_t response_bytes) {
+  const grpc::Status result = ToGrpcStatus(status);
+  context_.AddTrailingMetadata("x-request-id", request_id_);
+  context_.AddTrailingMetadata("locus-queue-us",
+                               absl::StrCat(Micros(queue_time_)));
+  context_.AddTrailingMetadata("locus-compute-us",
+                               absl::StrCat(Micros(compute_time_)));
+  Count(status, result.error_code());
+  if (state_.options.log_calls) {
+    Log(status, result.error_code(), response_bytes);
+  }
+  return result;
+}
+
+void Call::Count(const absl::Status& status, grpc::StatusCode code) {
+  if (const ShedReason* reason = ShedReasonOf(status)) {
+    state_.metrics.shed_calls(*reason).Increment();
+  }
+  if (status.ok()) method_.metrics.messages_sent->Increment();
+  method_.metrics.compute_seconds->Increment(Seconds(compute_time_));
+  method_.metrics.handling_seconds->Observe(Seconds(Clock::now() - start_));
+  method_.metrics.handled[code]->Increment();
+  state_.metrics.in_flight_calls().Decrement();
+}
+
+void Call::Log(const absl::Status& status, grpc::StatusCode code,
+               int64_t response_bytes) const {
+  const bool ours = code == grpc::INTERNAL || code == grpc::UNKNOWN;
+  LogLine line(ours ? "error" : "info", "call");
+  line.Add("method", method_.path)
+      .Add("code", NameOf(code))
+      .Add("request_id", request_id_);
+  if (const std::string trace = TraceparentOf(context_); !trace.empty()) {
+    line.Add("traceparent", trace);
+  }
+  line.Add("peer", context_.peer())
+      .Add("queue_us", Micros(queue_time_))
+      .Add("compute_us", Micros(compute_time_))
+      .Add("total_us", Micros(Clock::now() - start_))
+      .Add("request_bytes", request_bytes_)
+      .Add("response_bytes", response_bytes);
+  if (!status.ok()) line.Add("error", Printable(status.message(), 1024));
+  WriteLog(line);
+}
+
+}  // namespace locus::server

@@ -1,0 +1,95 @@
+// One call, from its first byte to its last: everything that is common to all.
+#pragma once
+
+#include <grpcpp/server_context.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+#include "core/base/cancellation.h"
+#include "core/base/status.h"
+#include "server/caller.h"
+#include "server/memory_budget.h"
+#include "server/metrics.h"
+#include "server/state.h"
+
+namespace locus::server {
+
+// Which RPC a call is of, and where it is counted.
+struct MethodInfo {
+  std::string path;  // "/locus.v1.EncodingService/Encode"
+  MethodMetrics metrics;
+};
+
+// Counts the call, times it, logs it, and holds its memory while it lives.
+// Handlers use the public half; UnaryMethod the rest.
+class Call {
+ public:
+  Call(ServerState* state, const MethodInfo* method,
+       grpc::ServerContext* context);
+  ~Call();
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+  // Reserves memory until the answer is sent.
+  absl::Status Reserve(int64_t bytes) { return memory_.Grow(bytes); }
+
+  // Checks and reserves what `job` needs, waits for a slot, and runs it.
+  template <typename Job>
+  auto Run(const Job& job)
+      -> decltype(job.Run(std::declval<ThreadPool&>(), StopCheck())) {
+    LOCUS_RETURN_IF_ERROR(
+        ReserveForJob(job.output_bytes(), job.scratch_bytes()));
+    const StopCheck stop = [this] { return caller_.Check(); };
+    LOCUS_ASSIGN_OR_RETURN(const ComputeGate::Slot slot, WaitForSlot(stop));
+    const ComputeTimer timer(this);
+    return job.Run(state_.pool, stop);
+  }
+
+  // UNAVAILABLE once the server drains.
+  absl::Status CheckServing() const;
+  // CANCELLED or DEADLINE_EXCEEDED once nobody waits for the answer.
+  absl::Status CheckCaller() { return caller_.Check(); }
+  // RESOURCE_EXHAUSTED if an answer of that size may not be sent.
+  absl::Status CheckResponseBytes(int64_t bytes) const;
+  void set_request_bytes(int64_t bytes);
+
+  // Writes the trailing metadata, counts and logs. Called once, before the
+  // answer is sent, so that who has the answer finds it counted.
+  grpc::Status Finish(const absl::Status& status, int64_t response_bytes);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // Adds the time it lived to the call's compute time.
+  class ComputeTimer {
+   public:
+    explicit ComputeTimer(Call* call) : call_(*call), start_(Clock::now()) {}
+    ~ComputeTimer() { call_.compute_time_ += Clock::now() - start_; }
+
+   private:
+    Call& call_;
+    const Clock::time_point start_;
+  };
+
+  absl::Status ReserveForJob(int64_t output_bytes, int64_t scratch_bytes);
+  absl::StatusOr<ComputeGate::Slot> WaitForSlot(const StopCheck& stop);
+  void Count(const absl::Status& status, grpc::StatusCode code);
+  void Log(const absl::Status& status, grpc::StatusCode code,
+           int64_t response_bytes) const;
+
+  ServerState& state_;
+  const MethodInfo& method_;
+  grpc::ServerContext& context_;
+  const Clock::time_point start_;
+  CallerWatch caller_;
+  const std::string request_id_;
+  MemoryBudget::Reservation memory_;
+  Clock::duration queue_time_{};
+  Clock::duration compute_time_{};
+  int64_t request_bytes_ = 0;
+};
+
+}  // namespace locus::server

@@ -1,0 +1,99 @@
+#include "server/caller.h"
+
+#include <random>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace locus::server {
+namespace {
+
+constexpr std::chrono::milliseconds kQuestionInterval(1);
+constexpr size_t kMaxRequestIdBytes = 128;
+
+absl::string_view Metadata(const grpc::ServerContext& context,
+                           const char* key) {
+  const auto& metadata = context.client_metadata();
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return "";
+  return {found->second.data(), found->second.size()};
+}
+
+std::string RandomId() {
+  thread_local std::mt19937_64 engine((uint64_t{std::random_device()()} << 32) ^
+                                      std::random_device()());
+  return absl::StrCat(absl::Hex(engine(), absl::kZeroPad16),
+                      absl::Hex(engine(), absl::kZeroPad16));
+}
+
+bool IsLowerHex(absl::string_view text) {
+  return absl::c_all_of(text, [](char c) {
+    return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+  });
+}
+
+bool IsZero(absl::string_view text) {
+  return absl::c_all_of(text, [](char c) { return c == '0'; });
+}
+
+}  // namespace
+
+CallerWatch::CallerWatch(grpc::ServerContext* context) : context_(context) {
+  const auto now = Clock::now();
+  // Far deadlines would overflow the sum.
+  constexpr auto kFar = std::chrono::hours(24 * 365);
+  const auto left = context->deadline() - std::chrono::system_clock::now();
+  deadline_ = left > kFar
+                  ? Clock::time_point::max()
+                  : now + std::chrono::duration_cast<Clock::duration>(left);
+  next_question_ = now;
+}
+
+absl::Status CallerWatch::Check() {
+  const auto now = Clock::now();
+  if (now >= deadline_) {
+    return absl::DeadlineExceededError(
+        "the deadline passed before the result was ready");
+  }
+  // The transport takes one question at a time; whoever comes meanwhile goes
+  // by what is known.
+  if (std::unique_lock lock(mutex_, std::try_to_lock);
+      lock.owns_lock() && now >= next_question_) {
+    next_question_ = now + kQuestionInterval;
+    if (context_->IsCancelled()) cancelled_ = true;
+  }
+  if (cancelled_) return absl::CancelledError("the caller went away");
+  return absl::OkStatus();
+}
+
+std::string RequestIdOf(const grpc::ServerContext& context) {
+  const absl::string_view given = Metadata(context, "x-request-id");
+  const bool visible = absl::c_all_of(given, absl::ascii_isgraph);
+  if (given.empty() || given.size() > kMaxRequestIdBytes || !visible) {
+    return RandomId();
+  }
+  return std::string(given);
+}
+
+std::string TraceparentOf(const grpc::ServerContext& context) {
+  const absl::string_view given = Metadata(context, "traceparent");
+  return IsTraceparent(given) ? std::string(given) : std::string();
+}
+
+// version-trace-parent-flags, as 2, 32, 16 and 2 hexadecimal digits.
+bool IsTraceparent(absl::string_view text) {
+  if (text.size() != 55 || text[2] != '-' || text[35] != '-' ||
+      text[52] != '-') {
+    return false;
+  }
+  const absl::string_view version = text.substr(0, 2);
+  const absl::string_view trace = text.substr(3, 32);
+  const absl::string_view parent = text.substr(36, 16);
+  const absl::string_view flags = text.substr(53, 2);
+  return IsLowerHex(version) && version != "ff" && IsLowerHex(trace) &&
+         !IsZero(trace) && IsLowerHex(parent) && !IsZero(parent) &&
+         IsLowerHex(flags);
+}
+
+}  // namespace locus::server

@@ -1,0 +1,309 @@
+#include "server/convert.h"
+
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+
+namespace locus::server {
+namespace {
+
+std::optional<DType> ToDType(v1::DataType dtype) {
+  switch (dtype) {
+    case v1::DATA_TYPE_FLOAT32:
+      return DType::kFloat32;
+    case v1::DATA_TYPE_FLOAT64:
+      return DType::kFloat64;
+    case v1::DATA_TYPE_FLOAT16:
+      return DType::kFloat16;
+    case v1::DATA_TYPE_BFLOAT16:
+      return DType::kBFloat16;
+    case v1::DATA_TYPE_INT64:
+      return DType::kInt64;
+    case v1::DATA_TYPE_BOOL:
+      return DType::kBool;
+    default:
+      return std::nullopt;
+  }
+}
+
+v1::DataType ToProtoDType(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return v1::DATA_TYPE_FLOAT32;
+    case DType::kFloat64:
+      return v1::DATA_TYPE_FLOAT64;
+    case DType::kFloat16:
+      return v1::DATA_TYPE_FLOAT16;
+    case DType::kBFloat16:
+      return v1::DATA_TYPE_BFLOAT16;
+    case DType::kInt64:
+      return v1::DATA_TYPE_INT64;
+    case DType::kBool:
+      return v1::DATA_TYPE_BOOL;
+  }
+  return v1::DATA_TYPE_UNSPECIFIED;
+}
+
+// Converts a tensor that has to be there.
+absl::Status Require(bool is_set, const v1::Tensor& tensor,
+                     absl::string_view field, TensorView* view) {
+  if (!is_set) return InvalidField(field, "is not set; a tensor is needed");
+  auto converted = ToTensorView(tensor);
+  if (!converted.ok()) return Within(field, converted.status());
+  *view = *std::move(converted);
+  return absl::OkStatus();
+}
+
+// Converts a tensor or positions that may be there.
+template <typename Proto, typename Core>
+absl::Status Convert(bool is_set, const Proto& proto,
+                     absl::StatusOr<Core> (*convert)(const Proto&),
+                     absl::string_view field, std::optional<Core>* core) {
+  if (!is_set) return absl::OkStatus();
+  auto converted = convert(proto);
+  if (!converted.ok()) return Within(field, converted.status());
+  *core = *std::move(converted);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<int64_t> QueryOffset(const v1::AttendRequest& request) {
+  const v1::AttentionOptions& options = request.options();
+  if (!options.bottom_right()) return options.query_offset();
+  if (options.has_query_offset()) {
+    return InvalidField("options.bottom_right",
+                        "must not be set beside query_offset");
+  }
+  const auto& q = request.heads().q().shape();
+  const auto& k = request.heads().k().shape();
+  // A module has as many queries as keys. Shapes of another rank are refused
+  // with the inputs, and negative extents were.
+  if (!request.has_heads() || q.size() != 4 || k.size() != 4) return 0;
+  return k[2] - q[2];
+}
+
+v1::SchemeSite ToProtoSite(Site site) {
+  switch (site) {
+    case Site::kNowhere:
+      return v1::SCHEME_SITE_NOWHERE;
+    case Site::kEmbeddings:
+      return v1::SCHEME_SITE_EMBEDDINGS;
+    case Site::kQueriesAndKeys:
+      return v1::SCHEME_SITE_QUERIES_AND_KEYS;
+    case Site::kScores:
+      return v1::SCHEME_SITE_SCORES;
+  }
+  return v1::SCHEME_SITE_UNSPECIFIED;
+}
+
+v1::PromiseAnswer ToProtoAnswer(Promise::Answer answer) {
+  switch (answer) {
+    case Promise::Answer::kYes:
+      return v1::PROMISE_ANSWER_YES;
+    case Promise::Answer::kNo:
+      return v1::PROMISE_ANSWER_NO;
+    case Promise::Answer::kNotApplicable:
+      return v1::PROMISE_ANSWER_NOT_APPLICABLE;
+  }
+  return v1::PROMISE_ANSWER_UNSPECIFIED;
+}
+
+void ToProto(const Parameter& parameter, v1::SchemeParameter* proto) {
+  proto->set_name(std::string(parameter.name));
+  proto->set_type(std::string(parameter.KindName()));
+  proto->set_default_value(parameter.Default());
+  proto->set_range(parameter.Range());
+  proto->set_description(std::string(parameter.description));
+  for (const absl::string_view choice : parameter.choices) {
+    proto->add_choices(std::string(choice));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<TensorView> ToTensorView(const v1::Tensor& tensor) {
+  const auto dtype = ToDType(tensor.dtype());
+  if (!dtype.has_value()) {
+    return InvalidField(
+        "dtype",
+        absl::StrCat("is ",
+                     tensor.dtype() == v1::DATA_TYPE_UNSPECIFIED
+                         ? std::string("not set")
+                         : absl::StrCat(static_cast<int>(tensor.dtype())),
+                     "; must be one of FLOAT32, FLOAT64, FLOAT16, BFLOAT16, "
+                     "INT64, BOOL"));
+  }
+  return MakeTensorView(*dtype,
+                        Shape(tensor.shape().begin(), tensor.shape().end()),
+                        tensor.data());
+}
+
+absl::StatusOr<Positions> ToPositions(const v1::Positions& positions) {
+  switch (positions.kind_case()) {
+    case v1::Positions::kRange: {
+      auto range = Positions::Range(positions.range().start(),
+                                    positions.range().count());
+      if (!range.ok()) return Within("range", range.status());
+      return range;
+    }
+    case v1::Positions::kIds: {
+      const auto& ids = positions.ids().ids();
+      auto listed = Positions::Ids({ids.begin(), ids.end()});
+      if (!listed.ok()) return Within("ids", listed.status());
+      return listed;
+    }
+    case v1::Positions::KIND_NOT_SET:
+      break;
+  }
+  return InvalidField("range", "is not set, nor is ids; one of them is needed");
+}
+
+absl::StatusOr<EncodeOptions> ToEncodeOptions(
+    const v1::EncodeRequest& request) {
+  EncodeOptions options;
+  LOCUS_RETURN_IF_ERROR(Convert(request.has_positions(), request.positions(),
+                                &ToPositions, "positions", &options.positions));
+  LOCUS_RETURN_IF_ERROR(Convert(request.has_key_positions(),
+                                request.key_positions(), &ToPositions,
+                                "key_positions", &options.key_positions));
+  LOCUS_RETURN_IF_ERROR(Convert(request.has_input(), request.input(),
+                                &ToTensorView, "input", &options.input));
+  options.dim = request.dim();
+  options.head_count = request.head_count();
+  if (request.dtype() != v1::DATA_TYPE_UNSPECIFIED) {
+    const auto dtype = ToDType(request.dtype());
+    if (!dtype.has_value() || !IsFloatingPoint(*dtype)) {
+      return InvalidField(
+          "dtype", absl::StrCat("is ", static_cast<int>(request.dtype()),
+                                "; must be one of FLOAT32, FLOAT64, FLOAT16, "
+                                "BFLOAT16"));
+    }
+    options.dtype = *dtype;
+  }
+  return options;
+}
+
+absl::StatusOr<AttentionInputs> ToAttentionInputs(
+    const v1::AttentionHeads& heads) {
+  AttentionInputs inputs;
+  LOCUS_RETURN_IF_ERROR(
+      Require(heads.has_q(), heads.q(), "heads.q", &inputs.q));
+  LOCUS_RETURN_IF_ERROR(
+      Require(heads.has_k(), heads.k(), "heads.k", &inputs.k));
+  LOCUS_RETURN_IF_ERROR(
+      Require(heads.has_v(), heads.v(), "heads.v", &inputs.v));
+  return inputs;
+}
+
+absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module) {
+  if (module.has_x() == !module.tokens().empty()) {
+    return InvalidField("module.x",
+                        module.has_x()
+                            ? "is set, and so is tokens; only one is allowed"
+                            : "is not set, nor is tokens; one of them is "
+                              "needed");
+  }
+  ModuleInputs inputs;
+  LOCUS_RETURN_IF_ERROR(Convert(module.has_x(), module.x(), &ToTensorView,
+                                "module.x", &inputs.x));
+  inputs.tokens.assign(module.tokens().begin(), module.tokens().end());
+  inputs.dim = module.dim();
+  inputs.head_count = module.head_count();
+  inputs.seed = module.seed();
+  if (module.has_weights()) {
+    const v1::ModuleWeights& given = module.weights();
+    ModuleWeights& weights = inputs.weights.emplace();
+    LOCUS_RETURN_IF_ERROR(
+        Require(given.has_wq(), given.wq(), "module.weights.wq", &weights.wq));
+    LOCUS_RETURN_IF_ERROR(
+        Require(given.has_wk(), given.wk(), "module.weights.wk", &weights.wk));
+    LOCUS_RETURN_IF_ERROR(
+        Require(given.has_wv(), given.wv(), "module.weights.wv", &weights.wv));
+    LOCUS_RETURN_IF_ERROR(
+        Require(given.has_wo(), given.wo(), "module.weights.wo", &weights.wo));
+  }
+  return inputs;
+}
+
+absl::StatusOr<AttentionOptions> ToAttentionOptions(
+    const v1::AttendRequest& request) {
+  const v1::AttentionOptions& given = request.options();
+  AttentionOptions options;
+  options.causal = given.causal();
+  LOCUS_ASSIGN_OR_RETURN(options.query_offset, QueryOffset(request));
+  options.window = given.window();
+  if (given.has_scale()) options.scale = given.scale();
+  options.softcap = given.softcap();
+  LOCUS_RETURN_IF_ERROR(Convert(given.has_mask(), given.mask(), &ToTensorView,
+                                "options.mask", &options.mask));
+  LOCUS_RETURN_IF_ERROR(Convert(
+      given.has_query_positions(), given.query_positions(), &ToPositions,
+      "options.query_positions", &options.query_positions));
+  LOCUS_RETURN_IF_ERROR(
+      Convert(given.has_key_positions(), given.key_positions(), &ToPositions,
+              "options.key_positions", &options.key_positions));
+  options.return_weights = given.return_weights();
+  options.return_log_sum_exp = given.return_log_sum_exp();
+  return options;
+}
+
+void ToProto(Tensor tensor, v1::Tensor* proto) {
+  proto->set_dtype(ToProtoDType(tensor.dtype()));
+  proto->mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
+  proto->set_data(tensor.TakeBytes());
+}
+
+void ToProto(Encoding encoding, v1::EncodeResponse* response) {
+  if (auto* additive = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
+    ToProto(std::move(additive->table),
+            response->mutable_additive()->mutable_table());
+  } else if (auto* rotation =
+                 std::get_if<RotationEncoding>(&encoding.numbers)) {
+    v1::RotationEncoding* proto = response->mutable_rotation();
+    ToProto(std::move(rotation->cos), proto->mutable_cos());
+    ToProto(std::move(rotation->sin), proto->mutable_sin());
+    proto->mutable_frequencies()->Assign(rotation->frequencies.begin(),
+                                         rotation->frequencies.end());
+    proto->set_attention_factor(rotation->attention_factor);
+  } else if (auto* bias = std::get_if<BiasEncoding>(&encoding.numbers)) {
+    v1::BiasEncoding* proto = response->mutable_bias();
+    ToProto(std::move(bias->bias), proto->mutable_bias());
+    proto->mutable_slopes()->Assign(bias->slopes.begin(), bias->slopes.end());
+  }
+  if (encoding.output.has_value()) {
+    ToProto(*std::move(encoding.output), response->mutable_output());
+  }
+}
+
+void ToProto(AttentionOutputs outputs, v1::AttendResponse* response) {
+  ToProto(std::move(outputs.output), response->mutable_output());
+  if (outputs.weights.has_value()) {
+    ToProto(*std::move(outputs.weights), response->mutable_weights());
+  }
+  if (outputs.log_sum_exp.has_value()) {
+    ToProto(*std::move(outputs.log_sum_exp), response->mutable_log_sum_exp());
+  }
+}
+
+void ToProto(const SchemeInfo& info, v1::SchemeDescription* description) {
+  description->set_name(std::string(info.name));
+  description->set_title(std::string(info.title));
+  description->set_acts_on(ToProtoSite(info.site));
+  for (const Parameter& parameter : info.parameters) {
+    ToProto(parameter, description->add_parameters());
+  }
+  for (int i = 0; i < kPropertyCount; ++i) {
+    v1::SchemePromise* promise = description->add_promises();
+    promise->set_property(std::string(NameOf(static_cast<Property>(i))));
+    promise->set_answer(ToProtoAnswer(info.promises[i].answer));
+    promise->set_note(std::string(info.promises[i].note));
+  }
+  description->set_reference(std::string(info.reference));
+  description->set_beyond_training(std::string(info.beyond_training));
+}
+
+}  // namespace locus::server

@@ -1,0 +1,47 @@
+// Proto to core and back, in one place.
+//
+// Requests are read without copying tensors: what is made here points into the
+// message, which has to live as long. Results move into the response. Field
+// paths in errors are those of the request.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "core/attention/attention.h"
+#include "core/attention/module.h"
+#include "core/base/positions.h"
+#include "core/base/tensor.h"
+#include "core/encoding/encode.h"
+#include "core/encoding/scheme.h"
+#include "locus/v1/attention.pb.h"
+#include "locus/v1/encoding.pb.h"
+
+namespace locus::server {
+
+// The scheme that is set. Goes by the names of fields, so that a scheme new to
+// core and contract needs nothing here.
+absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(const v1::Scheme& scheme);
+
+// A bound on what ToScheme allocates: tables become doubles, whatever they are
+// sent as.
+int64_t SchemeBytes(const v1::Scheme& scheme);
+
+// Errors are relative to the tensor or positions: `dtype`, `range.count`.
+absl::StatusOr<TensorView> ToTensorView(const v1::Tensor& tensor);
+absl::StatusOr<Positions> ToPositions(const v1::Positions& positions);
+
+absl::StatusOr<EncodeOptions> ToEncodeOptions(const v1::EncodeRequest& request);
+absl::StatusOr<AttentionInputs> ToAttentionInputs(
+    const v1::AttentionHeads& heads);
+absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module);
+// Needs the inputs' shapes for `bottom_right`.
+absl::StatusOr<AttentionOptions> ToAttentionOptions(
+    const v1::AttendRequest& request);
+
+void ToProto(Tensor tensor, v1::Tensor* proto);
+void ToProto(Encoding encoding, v1::EncodeResponse* response);
+void ToProto(AttentionOutputs outputs, v1::AttendResponse* response);
+void ToProto(const SchemeInfo& info, v1::SchemeDescription* description);
+
+}  // namespace locus::server

@@ -1,0 +1,39 @@
+#include "server/encoding_service.h"
+
+#include <utility>
+
+#include "core/encoding/encode.h"
+#include "core/encoding/schemes.h"
+#include "server/convert.h"
+
+namespace locus::server {
+
+EncodingService::EncodingService(ServerState* state)
+    : UnaryService(state, kName) {
+  AddUnary<v1::ListSchemesRequest, v1::ListSchemesResponse>("ListSchemes",
+                                                            &ListSchemes);
+  AddUnary<v1::EncodeRequest, v1::EncodeResponse>("Encode", &Encode);
+}
+
+absl::Status EncodingService::ListSchemes(Call&, const v1::ListSchemesRequest&,
+                                          v1::ListSchemesResponse* response) {
+  for (const SchemeInfo& info : AllSchemes()) {
+    ToProto(info, response->add_schemes());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EncodingService::Encode(Call& call,
+                                     const v1::EncodeRequest& request,
+                                     v1::EncodeResponse* response) {
+  LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
+  LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
+  LOCUS_ASSIGN_OR_RETURN(EncodeOptions options, ToEncodeOptions(request));
+  LOCUS_ASSIGN_OR_RETURN(const EncodeJob job,
+                         EncodeJob::Create(*scheme, std::move(options)));
+  LOCUS_ASSIGN_OR_RETURN(Encoding encoding, call.Run(job));
+  ToProto(std::move(encoding), response);
+  return absl::OkStatus();
+}
+
+}  // namespace locus::server

@@ -1,0 +1,23 @@
+// locus.v1.EncodingService.
+#pragma once
+
+#include "locus/v1/encoding.pb.h"
+#include "server/unary_method.h"
+
+namespace locus::server {
+
+class EncodingService final : public UnaryService {
+ public:
+  static constexpr char kName[] = "locus.v1.EncodingService";
+
+  explicit EncodingService(ServerState* state);
+
+ private:
+  static absl::Status ListSchemes(Call& call,
+                                  const v1::ListSchemesRequest& request,
+                                  v1::ListSchemesResponse* response);
+  static absl::Status Encode(Call& call, const v1::EncodeRequest& request,
+                             v1::EncodeResponse* response);
+};
+
+}  // namespace locus::server

@@ -1,0 +1,43 @@
+// The HTTP port: /metrics, /healthz and /readyz.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+struct mg_context;
+
+namespace locus::server {
+
+// What the port tells. Called from its own threads.
+struct HttpContent {
+  std::function<std::string()> metrics;
+  std::function<bool()> is_ready;
+};
+
+// Serves from construction to destruction, from a few threads of its own, so
+// that it answers however busy the RPCs are. A client that is slow, or sends
+// more than a few kilobytes, is cut off.
+class HttpServer {
+ public:
+  // `address` is host:port; port 0 takes a free one.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
+      absl::string_view address, HttpContent content);
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  int port() const { return port_; }
+
+ private:
+  explicit HttpServer(HttpContent content);
+
+  const HttpContent content_;
+  mg_context* context_ = nullptr;
+  int port_ = 0;
+};
+
+}  // namespace locus::server

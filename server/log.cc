@@ -1,0 +1,112 @@
+#include "server/log.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <ctime>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "server/utf8.h"
+
+namespace locus::server {
+namespace {
+
+std::string Timestamp() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const int64_t micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const std::time_t seconds = micros / 1'000'000;
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  return absl::StrFormat(
+      "%04d-%02d-%02dT%02d:%02d:%02d.%06dZ", utc.tm_year + 1900, utc.tm_mon + 1,
+      utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, micros % 1'000'000);
+}
+
+void AppendEscaped(char c, std::string* out) {
+  switch (c) {
+    case '"':
+      out->append("\\\"");
+      return;
+    case '\\':
+      out->append("\\\\");
+      return;
+    case '\n':
+      out->append("\\n");
+      return;
+    case '\r':
+      out->append("\\r");
+      return;
+    case '\t':
+      out->append("\\t");
+      return;
+    default:
+      break;
+  }
+  if (c < ' ' || c == '\x7f') {
+    absl::StrAppendFormat(out, "\\u%04x", c);
+  } else {
+    out->push_back(c);
+  }
+}
+
+}  // namespace
+
+void AppendJsonString(absl::string_view text, std::string* out) {
+  out->push_back('"');
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) {
+      out->append("\xef\xbf\xbd");
+    } else if (length == 1) {
+      AppendEscaped(text[0], out);
+    } else {
+      out->append(text.data(), length);
+    }
+    text.remove_prefix(length == 0 ? 1 : length);
+  }
+  out->push_back('"');
+}
+
+LogLine::LogLine(absl::string_view level, absl::string_view event) {
+  text_.reserve(384);
+  Add("ts", Timestamp());
+  Add("level", level);
+  Add("event", event);
+}
+
+void LogLine::Key(absl::string_view key) {
+  absl::StrAppend(&text_, text_.empty() ? "{\"" : ",\"", key, "\":");
+}
+
+LogLine& LogLine::Add(absl::string_view key, absl::string_view value) {
+  Key(key);
+  AppendJsonString(value, &text_);
+  return *this;
+}
+
+LogLine& LogLine::Add(absl::string_view key, const char* value) {
+  return Add(key, absl::string_view(value));
+}
+
+LogLine& LogLine::Add(absl::string_view key, int64_t value) {
+  Key(key);
+  absl::StrAppend(&text_, value);
+  return *this;
+}
+
+LogLine& LogLine::Add(absl::string_view key, int value) {
+  return Add(key, int64_t{value});
+}
+
+std::string LogLine::Finish() const { return absl::StrCat(text_, "}\n"); }
+
+void WriteLog(const LogLine& line) {
+  const std::string text = line.Finish();
+  while (write(STDERR_FILENO, text.data(), text.size()) < 0 && errno == EINTR) {
+  }
+}
+
+}  // namespace locus::server

@@ -1,0 +1,129 @@
+#include "server/machine.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+
+namespace locus::server {
+namespace {
+
+constexpr char kProcCgroup[] = "/proc/self/cgroup";
+constexpr char kCgroupRoot[] = "/sys/fs/cgroup";
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// The directories of a controller that this process is in, innermost first. A
+// limit of any of them binds.
+std::vector<std::string> CgroupDirectories(const std::string& proc_cgroup,
+                                           const std::string& root,
+                                           absl::string_view controller) {
+  std::vector<std::string> directories;
+  for (const absl::string_view line : absl::StrSplit(proc_cgroup, '\n')) {
+    const std::vector<std::string> parts =
+        absl::StrSplit(line, absl::MaxSplits(':', 2));
+    if (parts.size() != 3) continue;
+    std::string base;
+    if (parts[1].empty()) {  // version 2
+      base = root;
+    } else {
+      const std::vector<std::string> names = absl::StrSplit(parts[1], ',');
+      if (std::find(names.begin(), names.end(), controller) == names.end()) {
+        continue;
+      }
+      base = root + "/" + std::string(controller);
+    }
+    std::string path = parts[2];
+    while (!path.empty() && path != "/") {
+      directories.push_back(base + path);
+      path.resize(path.rfind('/'));
+    }
+    // Inside a container the path is often one of the host's, and the limit
+    // stands at the root.
+    directories.push_back(base);
+  }
+  return directories;
+}
+
+int64_t ReadLimit(const std::string& path) {
+  int64_t limit = 0;
+  // "max" is no number; version 1 writes a huge one instead.
+  if (!absl::SimpleAtoi(ReadFile(path), &limit) || limit <= 0) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  return limit;
+}
+
+double ReadCpuMax(const std::string& path) {
+  const std::vector<std::string> parts =
+      absl::StrSplit(ReadFile(path), absl::ByAnyChar(" \n"));
+  double quota = 0, period = 0;
+  if (parts.size() < 2 || !absl::SimpleAtod(parts[0], &quota) ||
+      !absl::SimpleAtod(parts[1], &period) || quota <= 0 || period <= 0) {
+    return std::numeric_limits<double>::max();
+  }
+  return quota / period;
+}
+
+}  // namespace
+
+int64_t CgroupMemoryLimit(const std::string& proc_cgroup,
+                          const std::string& root) {
+  int64_t limit = std::numeric_limits<int64_t>::max();
+  for (const std::string& directory :
+       CgroupDirectories(proc_cgroup, root, "memory")) {
+    limit = std::min(limit, ReadLimit(directory + "/memory.max"));
+    limit = std::min(limit, ReadLimit(directory + "/memory.limit_in_bytes"));
+  }
+  return limit;
+}
+
+double CgroupCpuLimit(const std::string& proc_cgroup, const std::string& root) {
+  double limit = std::numeric_limits<double>::max();
+  for (const std::string& directory :
+       CgroupDirectories(proc_cgroup, root, "cpu")) {
+    limit = std::min(limit, ReadCpuMax(directory + "/cpu.max"));
+    const int64_t quota = ReadLimit(directory + "/cpu.cfs_quota_us");
+    const int64_t period = ReadLimit(directory + "/cpu.cfs_period_us");
+    if (quota == std::numeric_limits<int64_t>::max()) continue;
+    limit = std::min(limit,
+                     static_cast<double>(quota) / static_cast<double>(period));
+  }
+  return limit;
+}
+
+int AvailableCpus() {
+  int cpus = static_cast<int>(std::thread::hardware_concurrency());
+  cpu_set_t mask;
+  if (sched_getaffinity(0, sizeof(mask), &mask) == 0) {
+    cpus = std::min(cpus, CPU_COUNT(&mask));
+  }
+  const double quota = CgroupCpuLimit(ReadFile(kProcCgroup), kCgroupRoot);
+  if (quota < cpus) cpus = static_cast<int>(std::ceil(quota));
+  return std::max(1, cpus);
+}
+
+int64_t AvailableMemoryBytes() {
+  const int64_t physical =
+      int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  return std::min(physical,
+                  CgroupMemoryLimit(ReadFile(kProcCgroup), kCgroupRoot));
+}
+
+}  // namespace locus::server

@@ -1,0 +1,79 @@
+// locusd: runs the server until it is told to stop.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/config.h"
+#include "server/log.h"
+#include "server/server.h"
+
+namespace locus::server {
+namespace {
+
+constexpr int kWrongUsage = 2;
+
+// A socket that took the number of a closed standard stream would get our log.
+void OpenStandardStreams() {
+  for (int fd = 0; fd <= STDERR_FILENO; ++fd) {
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
+  }
+}
+
+sigset_t StopSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  return signals;
+}
+
+int Fail(const absl::Status& status) {
+  const std::string line = absl::StrCat("locusd: ", status.message(), "\n");
+  std::fputs(line.c_str(), stderr);
+  return kWrongUsage;
+}
+
+int Main(const std::vector<std::string>& arguments) {
+  OpenStandardStreams();
+  std::signal(SIGPIPE, SIG_IGN);
+  // Blocked before the first thread starts, so that every thread has it so and
+  // the signal waits for sigwait.
+  const sigset_t stop_signals = StopSignals();
+  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+
+  const auto command = ParseCommandLine(arguments, ProcessEnvironment());
+  if (!command.ok()) return Fail(command.status());
+  if (command->text.has_value()) {
+    std::fputs(command->text->c_str(), stdout);
+    return 0;
+  }
+  const auto server = Server::Start(command->options);
+  if (!server.ok()) return Fail(server.status());
+  WriteLog(LogLine("info", "ready")
+               .Add("version", LOCUS_VERSION)
+               .Add("listen", command->options.listen)
+               .Add("grpc_port", (*server)->grpc_port())
+               .Add("http", command->options.http)
+               .Add("http_port", (*server)->http_port()));
+
+  int received = 0;
+  sigwait(&stop_signals, &received);
+  // From here on a second signal does what signals do.
+  pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);
+  WriteLog(LogLine("info", "draining").Add("signal", received));
+  (*server)->Shutdown();
+  WriteLog(LogLine("info", "stopped"));
+  return 0;
+}
+
+}  // namespace
+}  // namespace locus::server
+
+int main(int argc, char** argv) {
+  return locus::server::Main({argv + 1, argv + argc});
+}

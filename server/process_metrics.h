@@ -1,0 +1,13 @@
+// The process's own figures, under the names every Prometheus client uses.
+#pragma once
+
+#include <prometheus/metric_family.h>
+
+#include <vector>
+
+namespace locus::server {
+
+// Memory, processor time, open files and start time, read from /proc now.
+std::vector<prometheus::MetricFamily> CollectProcessMetrics();
+
+}  // namespace locus::server

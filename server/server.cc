@@ -1,0 +1,189 @@
+#include "server/server.h"
+
+#include <grpc/support/log.h>
+#include <grpcpp/ext/proto_server_reflection_plugin.h>
+#include <grpcpp/grpcpp.h>
+#include <grpcpp/health_check_service_interface.h>
+#include <grpcpp/resource_quota.h>
+
+#include <chrono>
+#include <mutex>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "server/address.h"
+#include "server/attention_service.h"
+#include "server/encoding_service.h"
+#include "server/http.h"
+#include "server/state.h"
+#include "server/validate.h"
+
+namespace locus::server {
+namespace {
+
+// Threads beyond those that compute or wait: enough to turn callers away, and
+// for the few streams that hold one (reflection).
+constexpr int kSpareThreads = 64;
+// What Watch streams and answers on their way out get once calls are done.
+constexpr std::chrono::milliseconds kLastBytes(100);
+
+// gRPC's switches that hold for the whole process.
+void PrepareProcess() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    // Its lines would stand between ours, and name peers and paths.
+    gpr_set_log_function([](gpr_log_func_args*) {});
+    grpc::EnableDefaultHealthCheckService(true);
+    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
+  });
+}
+
+}  // namespace
+
+class Server::Impl {
+ public:
+  explicit Impl(const ServerOptions& resolved)
+      : state_(resolved), encoding_(&state_), attention_(&state_) {
+    state_.metrics.AddGauge("locus_queued_calls", "Calls waiting for a slot.",
+                            [this] { return state_.gate.queued(); });
+    state_.metrics.AddGauge(
+        "locus_memory_reserved_bytes", "Memory reserved by calls.",
+        [this] { return static_cast<double>(state_.budget.reserved_bytes()); });
+    state_.metrics.AddGauge(
+        "locus_memory_budget_bytes", "Memory that calls may reserve.",
+        [this] { return static_cast<double>(state_.budget.budget_bytes()); });
+  }
+  ~Impl() { Shutdown(); }
+
+  absl::Status Start() {
+    LOCUS_RETURN_IF_ERROR(StartGrpc());
+    return StartHttp();
+  }
+
+  int grpc_port() const { return grpc_port_; }
+  int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
+
+  std::shared_ptr<grpc::Channel> InProcessChannel(
+      const grpc::ChannelArguments& arguments) {
+    return server_->InProcessChannel(arguments);
+  }
+
+  void Shutdown() {
+    std::call_once(shutdown_once_, [this] {
+      if (server_ != nullptr) Drain();
+    });
+  }
+
+ private:
+  absl::Status StartGrpc() {
+    const ServerOptions& options = state_.options;
+    grpc::ServerBuilder builder;
+    builder.RegisterService(&encoding_);
+    builder.RegisterService(&attention_);
+    if (!options.listen.empty()) {
+      builder.AddListeningPort(options.listen,
+                               grpc::InsecureServerCredentials(), &grpc_port_);
+    }
+    SetLimits(&builder);
+    server_ = builder.BuildAndStart();
+    if (server_ == nullptr || (!options.listen.empty() && grpc_port_ <= 0)) {
+      server_ = nullptr;
+      return absl::UnavailableError(absl::StrCat("cannot listen on ",
+                                                 options.listen, ": ",
+                                                 WhyNotBound(options.listen)));
+    }
+    // gRPC says 1 for a socket in the file system.
+    if (absl::StartsWith(options.listen, "unix:")) grpc_port_ = 0;
+    SetServing(true);
+    return absl::OkStatus();
+  }
+
+  void SetLimits(grpc::ServerBuilder* builder) const {
+    const ServerOptions& options = state_.options;
+    // Without this a second server on the port is no error, and each gets some
+    // of the calls.
+    builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder->SetMaxReceiveMessageSize(
+        static_cast<int>(options.max_message_bytes));
+    builder->SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
+    // gRPC inflates a message before it looks at the size. Tensors hardly
+    // compress, so compressed requests are refused altogether.
+    builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
+    builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
+    builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
+    grpc::ResourceQuota quota("locusd");
+    // Bytes of messages that no handler has seen yet count here.
+    quota.Resize(options.memory_budget_bytes);
+    quota.SetMaxThreads(options.threads + options.max_queued_calls +
+                        kSpareThreads);
+    builder->SetResourceQuota(quota);
+  }
+
+  absl::Status StartHttp() {
+    if (state_.options.http.empty()) return absl::OkStatus();
+    auto http =
+        HttpServer::Start(state_.options.http,
+                          {.metrics = [this] { return state_.metrics.Text(); },
+                           .is_ready = [this] { return !state_.draining; }});
+    if (!http.ok()) return http.status();
+    http_ = *std::move(http);
+    return absl::OkStatus();
+  }
+
+  void SetServing(bool serving) {
+    grpc::HealthCheckServiceInterface* health =
+        server_->GetHealthCheckService();
+    for (const char* service :
+         {"", EncodingService::kName, AttentionService::kName}) {
+      health->SetServingStatus(service, serving);
+    }
+  }
+
+  // Calls in flight are ours to count: gRPC would also wait for Watch streams,
+  // which never end by themselves.
+  void Drain() {
+    state_.draining = true;
+    SetServing(false);
+    const auto grace = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        std::chrono::duration<double>(state_.options.grace_seconds));
+    const bool done =
+        state_.calls.WaitForNone(std::chrono::steady_clock::now() + grace);
+    const auto now = std::chrono::system_clock::now();
+    server_->Shutdown(done ? now + kLastBytes : now);
+    server_->Wait();
+  }
+
+  ServerState state_;
+  EncodingService encoding_;
+  AttentionService attention_;
+  std::unique_ptr<grpc::Server> server_;
+  int grpc_port_ = 0;
+  std::once_flag shutdown_once_;
+  // Last, so that it answers until everything else is gone.
+  std::unique_ptr<HttpServer> http_;
+};
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    const ServerOptions& options) {
+  LOCUS_RETURN_IF_ERROR(Validate(options));
+  PrepareProcess();
+  auto impl = std::make_unique<Impl>(WithDefaults(options));
+  LOCUS_RETURN_IF_ERROR(impl->Start());
+  return std::unique_ptr<Server>(new Server(std::move(impl)));
+}
+
+Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Server::~Server() = default;
+
+int Server::grpc_port() const { return impl_->grpc_port(); }
+int Server::http_port() const { return impl_->http_port(); }
+
+std::shared_ptr<grpc::Channel> Server::InProcessChannel(
+    const grpc::ChannelArguments& arguments) {
+  return impl_->InProcessChannel(arguments);
+}
+
+void Server::Shutdown() { impl_->Shutdown(); }
+
+}  // namespace locus::server

@@ -1,0 +1,59 @@
+// What all calls of one server share.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
+#include "core/base/thread_pool.h"
+#include "server/compute_gate.h"
+#include "server/memory_budget.h"
+#include "server/metrics.h"
+#include "server/options.h"
+
+namespace locus::server {
+
+// Counts calls, and lets a shutdown wait for the last one.
+class CallCounter {
+ public:
+  void Enter() {
+    const std::lock_guard lock(mutex_);
+    ++count_;
+  }
+  void Leave() {
+    const std::lock_guard lock(mutex_);
+    if (--count_ == 0) none_left_.notify_all();
+  }
+  // Whether the count reached zero in time.
+  bool WaitForNone(std::chrono::steady_clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    return none_left_.wait_until(lock, deadline,
+                                 [this] { return count_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable none_left_;
+  int count_ = 0;
+};
+
+struct ServerState {
+  // `resolved` has no zeros that stand for defaults.
+  explicit ServerState(const ServerOptions& resolved)
+      : options(resolved),
+        metrics(LOCUS_VERSION),
+        budget(resolved.memory_budget_bytes),
+        gate(resolved.threads, resolved.max_queued_calls),
+        pool(resolved.threads) {}
+
+  const ServerOptions options;
+  Metrics metrics;
+  MemoryBudget budget;
+  ComputeGate gate;
+  ThreadPool pool;
+  CallCounter calls;
+  std::atomic<bool> draining{false};
+};
+
+}  // namespace locus::server

@@ -1,0 +1,153 @@
+#include "server/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+
+namespace locus::server {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Environment FakeEnvironment(std::map<std::string, std::string> variables) {
+  return [variables](const std::string& name) -> std::optional<std::string> {
+    const auto found = variables.find(name);
+    if (found == variables.end()) return std::nullopt;
+    return found->second;
+  };
+}
+
+absl::StatusOr<Command> Parse(
+    const std::vector<std::string>& arguments,
+    const std::map<std::string, std::string>& variables = {}) {
+  return ParseCommandLine(arguments, FakeEnvironment(variables));
+}
+
+// A flag file that is gone after the test.
+class FlagFile {
+ public:
+  explicit FlagFile(const std::string& text)
+      : path_(testing::TempDir() + "/locus_config_test.flags") {
+    std::ofstream(path_) << text;
+  }
+  ~FlagFile() { std::remove(path_.c_str()); }
+  std::string flag() const { return "--flagfile=" + path_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  const std::string path_;
+};
+
+TEST(ConfigTest, DefaultsAreTheOptions) {
+  const auto command = Parse({});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_FALSE(command->text.has_value());
+  EXPECT_EQ(command->options.listen, "127.0.0.1:50051");
+  EXPECT_EQ(command->options.http, "127.0.0.1:9464");
+  EXPECT_TRUE(command->options.log_calls);
+}
+
+TEST(ConfigTest, ReadsEveryFlag) {
+  const auto command =
+      Parse({"--listen=0.0.0.0:1", "--http", "[::1]:2", "--threads=3",
+             "--max-queued-calls=4", "--max-message-bytes=5MiB",
+             "--memory-budget-bytes=6GiB", "--grace-seconds=7.5",
+             "--log-calls=false"});
+  ASSERT_TRUE(command.ok()) << command.status();
+  const ServerOptions& options = command->options;
+  EXPECT_EQ(options.listen, "0.0.0.0:1");
+  EXPECT_EQ(options.http, "[::1]:2");
+  EXPECT_EQ(options.threads, 3);
+  EXPECT_EQ(options.max_queued_calls, 4);
+  EXPECT_EQ(options.max_message_bytes, 5 << 20);
+  EXPECT_EQ(options.memory_budget_bytes, int64_t{6} << 30);
+  EXPECT_EQ(options.grace_seconds, 7.5);
+  EXPECT_FALSE(options.log_calls);
+}
+
+TEST(ConfigTest, FlagWinsOverVariableOverFileOverDefault) {
+  const FlagFile file(
+      "# a comment\n\n--threads=2\nmax-queued-calls = 2\n"
+      "max_message_bytes=2MiB\n");
+  const auto command =
+      Parse({file.flag(), "--threads=4"},
+            {{"LOCUS_THREADS", "3"}, {"LOCUS_MAX_QUEUED_CALLS", "3"}});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_EQ(command->options.threads, 4);
+  EXPECT_EQ(command->options.max_queued_calls, 3);
+  EXPECT_EQ(command->options.max_message_bytes, 2 << 20);
+  EXPECT_EQ(command->options.grace_seconds, 20);
+}
+
+TEST(ConfigTest, TheFlagFileCanBeAVariable) {
+  const FlagFile file("threads=2\n");
+  const auto command = Parse({}, {{"LOCUS_FLAGFILE", file.path()}});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_EQ(command->options.threads, 2);
+}
+
+TEST(ConfigTest, AnEmptyHttpAddressTurnsItOff) {
+  const auto command = Parse({"--http="});
+  ASSERT_TRUE(command.ok()) << command.status();
+  EXPECT_EQ(command->options.http, "");
+}
+
+TEST(ConfigTest, HelpAndVersionAreTexts) {
+  const auto help = Parse({"--help"});
+  ASSERT_TRUE(help.ok() && help->text.has_value());
+  EXPECT_THAT(*help->text,
+              AllOf(HasSubstr("--max-queued-calls"), HasSubstr("Examples:")));
+  const auto version = Parse({"--version"});
+  ASSERT_TRUE(version.ok() && version->text.has_value());
+  EXPECT_EQ(*version->text, "locusd " LOCUS_VERSION "\n");
+}
+
+TEST(ConfigTest, WrongUseIsOneClearLine) {
+  const FlagFile unknown("thread=2\n");
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"--bogus"}, "--bogus"},
+      {{"stray"}, "stray"},
+      {{"--threads=abc"}, "--threads"},
+      {{"--threads=-1"}, "--threads"},
+      {{"--threads=1e9"}, "--threads"},
+      {{"--threads"}, "--threads"},
+      {{"--max-queued-calls=-5"}, "--max-queued-calls"},
+      {{"--max-message-bytes=3GiB"}, "--max-message-bytes"},
+      {{"--max-message-bytes=12XiB"}, "--max-message-bytes"},
+      {{"--memory-budget-bytes=99999999999TiB"}, "--memory-budget-bytes"},
+      {{"--memory-budget-bytes=7"}, "--memory-budget-bytes"},
+      {{"--grace-seconds=nan"}, "--grace-seconds"},
+      {{"--grace-seconds=-1"}, "--grace-seconds"},
+      {{"--log-calls=perhaps"}, "--log-calls"},
+      {{"--listen=nowhere"}, "--listen"},
+      {{"--listen=127.0.0.1:65536"}, "--listen"},
+      {{"--listen=127.0.0.1:-1"}, "--listen"},
+      {{"--listen=:50051"}, "--listen"},
+      {{"--listen=a b:1"}, "--listen"},
+      {{"--http=[::1:1"}, "--http"},
+      {{"--http=x\ny:1"}, "--http"},
+      {{"--flagfile=/nonexistent/file"}, "--flagfile"},
+      {{"--flagfile=/"}, "--flagfile"},
+      {{unknown.flag()}, ":1:"},
+  };
+  for (const auto& [arguments, part] : cases) {
+    const auto command = Parse(arguments);
+    ASSERT_FALSE(command.ok()) << arguments[0];
+    EXPECT_THAT(std::string(command.status().message()),
+                AllOf(HasSubstr(part), Not(HasSubstr("\n"))));
+  }
+}
+
+TEST(ConfigTest, ABadVariableIsNamed) {
+  const auto command = Parse({}, {{"LOCUS_THREADS", "many"}});
+  EXPECT_THAT(std::string(command.status().message()),
+              HasSubstr("LOCUS_THREADS"));
+}
+
+}  // namespace
+}  // namespace locus::server

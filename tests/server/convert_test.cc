@@ -1,0 +1,179 @@
+#include "server/convert.h"
+
+#include <google/protobuf/descriptor.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "core/base/status.h"
+#include "core/encoding/schemes.h"
+#include "tests/server/test_server.h"
+
+namespace locus::server {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+
+v1::Tensor MakeTensor(v1::DataType dtype, std::vector<int64_t> shape,
+                      std::string data) {
+  v1::Tensor tensor;
+  tensor.set_dtype(dtype);
+  for (const int64_t extent : shape) tensor.add_shape(extent);
+  tensor.set_data(std::move(data));
+  return tensor;
+}
+
+bool Fits(ParameterKind kind, const FieldDescriptor& field) {
+  if (field.is_repeated()) {
+    return kind == ParameterKind::kNumbers &&
+           field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
+  }
+  // Zero is a value of numbers and integers, so they need presence.
+  switch (kind) {
+    case ParameterKind::kNumber:
+      return field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE &&
+             field.has_presence();
+    case ParameterKind::kInteger:
+      return field.cpp_type() == FieldDescriptor::CPPTYPE_INT64 &&
+             field.has_presence();
+    case ParameterKind::kFlag:
+      return field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL;
+    case ParameterKind::kChoice:
+      return field.cpp_type() == FieldDescriptor::CPPTYPE_ENUM;
+    case ParameterKind::kTensor:
+      return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+             field.message_type() == v1::Tensor::descriptor();
+    case ParameterKind::kSeed:
+      return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
+    default:
+      return false;
+  }
+}
+
+// Core's declarations and the contract's messages name the same things.
+TEST(ConvertSchemeTest, EverySchemeOfCoreIsInTheContract) {
+  for (const SchemeInfo& info : AllSchemes()) {
+    const FieldDescriptor* field =
+        v1::Scheme::descriptor()->FindFieldByName(std::string(info.name));
+    ASSERT_NE(field, nullptr) << info.name;
+    for (const Parameter& parameter : info.parameters) {
+      const FieldDescriptor* argument =
+          field->message_type()->FindFieldByName(std::string(parameter.name));
+      ASSERT_NE(argument, nullptr) << info.name << "." << parameter.name;
+      EXPECT_TRUE(Fits(parameter.kind, *argument)) << argument->full_name();
+    }
+    EXPECT_EQ(static_cast<size_t>(field->message_type()->field_count()),
+              info.parameters.size())
+        << info.name << " takes more in the contract than in core";
+  }
+  EXPECT_EQ(static_cast<size_t>(v1::Scheme::descriptor()->field_count()),
+            AllSchemes().size());
+}
+
+TEST(ConvertSchemeTest, ChoicesAreTheEnumsValuesInOrder) {
+  for (const SchemeInfo& info : AllSchemes()) {
+    for (const Parameter& parameter : info.parameters) {
+      if (parameter.kind != ParameterKind::kChoice) continue;
+      const auto* type = v1::Scheme::descriptor()
+                             ->FindFieldByName(std::string(info.name))
+                             ->message_type()
+                             ->FindFieldByName(std::string(parameter.name))
+                             ->enum_type();
+      ASSERT_EQ(type->value_count() - 1,
+                static_cast<int>(parameter.choices.size()));
+      for (int i = 1; i < type->value_count(); ++i) {
+        EXPECT_TRUE(type->value(i)->name().ends_with(
+            "_" + std::string(parameter.choices[i - 1])));
+      }
+    }
+  }
+}
+
+TEST(ConvertSchemeTest, EverySchemeIsMadeWithItsDefaults) {
+  for (const SchemeInfo& info : AllSchemes()) {
+    v1::Scheme scheme;
+    const FieldDescriptor* field =
+        scheme.GetDescriptor()->FindFieldByName(std::string(info.name));
+    scheme.GetReflection()->MutableMessage(&scheme, field);
+    EXPECT_TRUE(ToScheme(scheme).ok()) << info.name;
+  }
+}
+
+TEST(ConvertSchemeTest, ErrorsHaveTheWholePath) {
+  v1::Scheme scheme;
+  EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme");
+  scheme.mutable_rope()->set_base(-1);
+  EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme.rope.base");
+  scheme.mutable_rope()->clear_base();
+  scheme.mutable_rope()->set_layout(static_cast<v1::RopeLayout>(77));
+  EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme.rope.layout");
+  scheme.mutable_rope()->set_layout(v1::ROPE_LAYOUT_UNSPECIFIED);
+  EXPECT_TRUE(ToScheme(scheme).ok());
+  *scheme.mutable_learned()->mutable_table() =
+      MakeTensor(v1::DATA_TYPE_FLOAT32, {-1}, "");
+  EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme.learned.table.shape");
+}
+
+TEST(ConvertTest, TensorsAreNotCopied) {
+  const v1::Tensor tensor =
+      MakeTensor(v1::DATA_TYPE_BOOL, {2, 3}, std::string(6, '\1'));
+  const auto view = ToTensorView(tensor);
+  ASSERT_TRUE(view.ok());
+  EXPECT_EQ(view->data, tensor.data().data());
+  EXPECT_EQ(view->dtype, DType::kBool);
+}
+
+TEST(ConvertTest, TensorsNeedAKnownType) {
+  for (const int dtype : {0, 99}) {
+    const auto view =
+        ToTensorView(MakeTensor(static_cast<v1::DataType>(dtype), {0}, ""));
+    EXPECT_EQ(FieldOf(view.status()), "dtype");
+  }
+}
+
+TEST(ConvertTest, ResultsMoveIntoTheResponse) {
+  Tensor tensor(DType::kFloat64, {100});
+  const char* bytes = tensor.at(0);
+  v1::Tensor proto;
+  ToProto(std::move(tensor), &proto);
+  EXPECT_EQ(proto.data().data(), bytes);
+  EXPECT_EQ(proto.dtype(), v1::DATA_TYPE_FLOAT64);
+  EXPECT_EQ(proto.shape(0), 100);
+}
+
+TEST(ConvertTest, BottomRightPutsTheLastQueryAtTheLastKey) {
+  v1::AttendRequest request;
+  *request.mutable_heads()->mutable_q() = Zeros({1, 1, 2, 4});
+  *request.mutable_heads()->mutable_k() = Zeros({1, 1, 7, 4});
+  request.mutable_options()->set_bottom_right(true);
+  EXPECT_EQ(ToAttentionOptions(request)->query_offset, 5);
+  request.mutable_options()->set_query_offset(5);
+  EXPECT_EQ(FieldOf(ToAttentionOptions(request).status()),
+            "options.bottom_right");
+}
+
+TEST(ConvertTest, AModuleHasEmbeddingsOrTokens) {
+  v1::AttentionModule module;
+  EXPECT_EQ(FieldOf(ToModuleInputs(module).status()), "module.x");
+  module.add_tokens("a");
+  EXPECT_TRUE(ToModuleInputs(module).ok());
+  *module.mutable_x() = Zeros({1, 1, 4});
+  EXPECT_EQ(FieldOf(ToModuleInputs(module).status()), "module.x");
+  module.clear_tokens();
+  module.mutable_weights();
+  EXPECT_EQ(FieldOf(ToModuleInputs(module).status()), "module.weights.wq");
+}
+
+TEST(ConvertTest, PositionsNameTheWrongId) {
+  v1::Positions positions;
+  EXPECT_FALSE(ToPositions(positions).ok());
+  positions.mutable_ids()->add_ids(3);
+  positions.mutable_ids()->add_ids(-3);
+  EXPECT_EQ(FieldOf(ToPositions(positions).status()), "ids.ids[1]");
+  positions.mutable_range()->set_count(-1);
+  EXPECT_EQ(FieldOf(ToPositions(positions).status()), "range.count");
+}
+
+}  // namespace
+}  // namespace locus::server

@@ -1,0 +1,138 @@
+// Health, and what happens when the server is told to stop.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "tests/server/test_server.h"
+
+namespace locus::server {
+namespace {
+
+using grpc::health::v1::HealthCheckRequest;
+using grpc::health::v1::HealthCheckResponse;
+using ::testing::StartsWith;
+
+// Long enough to be seen in flight, short enough to wait for.
+constexpr int64_t kLong = 4096;
+
+HealthCheckRequest HealthOf(const std::string& service) {
+  HealthCheckRequest request;
+  request.set_service(service);
+  return request;
+}
+
+TEST(HealthTest, EveryServiceIsServing) {
+  TestServer server;
+  for (const char* service :
+       {"", "locus.v1.EncodingService", "locus.v1.AttentionService"}) {
+    grpc::ClientContext context;
+    HealthCheckResponse response;
+    EXPECT_TRUE(
+        server.health().Check(&context, HealthOf(service), &response).ok());
+    EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
+  }
+}
+
+TEST(HealthTest, UnknownServicesAreNotFound) {
+  TestServer server;
+  grpc::ClientContext context;
+  HealthCheckResponse response;
+  EXPECT_EQ(server.health()
+                .Check(&context, HealthOf("no.such.Service"), &response)
+                .error_code(),
+            grpc::NOT_FOUND);
+}
+
+TEST(DrainTest, WatchersSeeItAndCallsInFlightFinish) {
+  TestServer server;
+  grpc::ClientContext watch_context;
+  const auto watch = server.health().Watch(
+      &watch_context, HealthOf("locus.v1.AttentionService"));
+  HealthCheckResponse health;
+  ASSERT_TRUE(watch->Read(&health));
+  EXPECT_EQ(health.status(), HealthCheckResponse::SERVING);
+
+  std::thread caller([&] {
+    grpc::ClientContext context;
+    v1::AttendResponse response;
+    const grpc::Status status =
+        server.attention().Attend(&context, SlowAttend(kLong), &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+  });
+  EXPECT_TRUE(
+      server.AwaitMetric("grpc_server_started_total{grpc_method=\"Attend\"",
+                         [](double calls) { return calls == 1; }));
+  std::thread stopper([&] { server.server().Shutdown(); });
+  ASSERT_TRUE(watch->Read(&health));
+  EXPECT_EQ(health.status(), HealthCheckResponse::NOT_SERVING);
+  EXPECT_THAT(server.Get("/readyz"), StartsWith("HTTP/1.1 503"));
+  EXPECT_THAT(server.Get("/healthz"), StartsWith("HTTP/1.1 200"));
+  caller.join();
+  stopper.join();
+  EXPECT_FALSE(watch->Read(&health));
+}
+
+TEST(DrainTest, NewCallsAreSentElsewhere) {
+  TestServer server;
+  // Keeps the drain from ending before the new call comes.
+  grpc::ClientContext slow_context;
+  std::thread caller([&] {
+    v1::AttendResponse response;
+    server.attention().Attend(&slow_context, SlowAttend(kVeryLong), &response);
+  });
+  EXPECT_TRUE(
+      server.AwaitMetric("grpc_server_started_total{grpc_method=\"Attend\"",
+                         [](double calls) { return calls == 1; }));
+  std::thread stopper([&] { server.server().Shutdown(); });
+  while (server.Get("/readyz").find("503") == std::string::npos) {
+    std::this_thread::yield();
+  }
+  grpc::ClientContext context;
+  v1::ListSchemesResponse response;
+  const grpc::Status status =
+      server.encoding().ListSchemes(&context, {}, &response);
+  EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE);
+  const ErrorDetails details = DetailsOf(status);
+  ASSERT_TRUE(details.info && details.retry);
+  EXPECT_EQ(details.info->reason(), "DRAINING");
+  slow_context.TryCancel();
+  caller.join();
+  stopper.join();
+}
+
+TEST(DrainTest, TheGracePeriodEndsWhatIsLeft) {
+  ServerOptions options = TestOptions();
+  options.grace_seconds = 0.05;
+  TestServer server(options);
+  std::thread caller([&] {
+    grpc::ClientContext context;
+    v1::AttendResponse response;
+    EXPECT_FALSE(server.attention()
+                     .Attend(&context, SlowAttend(kVeryLong), &response)
+                     .ok());
+  });
+  EXPECT_TRUE(
+      server.AwaitMetric("grpc_server_started_total{grpc_method=\"Attend\"",
+                         [](double calls) { return calls == 1; }));
+  const auto start = std::chrono::steady_clock::now();
+  server.server().Shutdown();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  caller.join();
+}
+
+TEST(DrainTest, IdleWatchersDoNotHoldItUp) {
+  TestServer server;
+  grpc::ClientContext context;
+  const auto watch = server.health().Watch(&context, HealthOf(""));
+  HealthCheckResponse health;
+  ASSERT_TRUE(watch->Read(&health));
+  const auto start = std::chrono::steady_clock::now();
+  server.server().Shutdown();
+  server.server().Shutdown();
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace locus::server

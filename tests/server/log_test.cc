@@ -1,0 +1,57 @@
+#include "server/log.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "server/caller.h"
+
+namespace locus::server {
+namespace {
+
+TEST(LogTest, LineIsOneJsonObject) {
+  const std::string text = LogLine("info", "call")
+                               .Add("method", "/a/b")
+                               .Add("queue_us", int64_t{-7})
+                               .Finish();
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  const auto line = nlohmann::json::parse(text);
+  EXPECT_EQ(line["level"], "info");
+  EXPECT_EQ(line["event"], "call");
+  EXPECT_EQ(line["method"], "/a/b");
+  EXPECT_EQ(line["queue_us"], -7);
+  // 2025-01-31T23:59:59.123456Z
+  EXPECT_EQ(line["ts"].get<std::string>().size(), 27u);
+}
+
+TEST(LogTest, HostileStringsStayStrings) {
+  const std::string hostile("\"},\n{\t\\\x01\x7f\0end", 14);
+  const std::string text = LogLine("info", "x").Add("error", hostile).Finish();
+  EXPECT_EQ(text.find('\n'), text.size() - 1);
+  EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(), hostile);
+}
+
+TEST(LogTest, BytesThatAreNotTextAreReplaced) {
+  const std::string text =
+      LogLine("info", "x").Add("error", "\xff\xe2\x82\u00e9").Finish();
+  EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(),
+            "\ufffd\ufffd\ufffd\u00e9");
+}
+
+TEST(TraceparentTest, AcceptsOnlyTheFormatOfTheStandard) {
+  const std::string good =
+      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+  EXPECT_TRUE(IsTraceparent(good));
+  EXPECT_FALSE(IsTraceparent(""));
+  EXPECT_FALSE(IsTraceparent(good + "0"));
+  EXPECT_FALSE(IsTraceparent("ff" + good.substr(2)));
+  EXPECT_FALSE(
+      IsTraceparent("00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"));
+  EXPECT_FALSE(
+      IsTraceparent("00-00000000000000000000000000000000-b7ad6b7169203331-01"));
+  EXPECT_FALSE(
+      IsTraceparent("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"));
+}
+
+}  // namespace
+}  // namespace locus::server

@@ -1,0 +1,71 @@
+#include "server/parsed_size.h"
+
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "locus/v1/attention.pb.h"
+#include "locus/v1/encoding.pb.h"
+#include "tests/server/test_server.h"
+
+namespace locus::server {
+namespace {
+
+template <typename M>
+int64_t Bound(const std::string& wire) {
+  google::protobuf::io::ArrayInputStream stream(wire.data(),
+                                                static_cast<int>(wire.size()));
+  return MeasureParsed(*M::descriptor(), &stream, 1 << 20).bytes;
+}
+
+template <typename M>
+void ExpectBounded(const std::string& wire) {
+  M message;
+  ASSERT_TRUE(message.ParseFromString(wire));
+  EXPECT_GE(Bound<M>(wire), static_cast<int64_t>(message.SpaceUsedLong()));
+}
+
+TEST(ParsedSizeTest, BoundsWhatTheParserTakes) {
+  v1::AttendRequest tokens;
+  for (int i = 0; i < 10000; ++i) tokens.mutable_module()->add_tokens("");
+  ExpectBounded<v1::AttendRequest>(tokens.SerializeAsString());
+
+  v1::EncodeRequest ids;
+  for (int i = 0; i < 100000; ++i) {
+    ids.mutable_positions()->mutable_ids()->add_ids(i % 100);
+  }
+  ids.mutable_scheme()->mutable_alibi()->mutable_slopes()->Resize(5000, 0.5);
+  ExpectBounded<v1::EncodeRequest>(ids.SerializeAsString());
+
+  std::string unknown;
+  for (int i = 0; i < 10000; ++i) unknown += std::string("\x98\x06\x01", 3);
+  for (int i = 0; i < 10000; ++i) unknown += std::string("\x9a\x06\x00", 3);
+  for (int i = 0; i < 1000; ++i) unknown += std::string("\x9b\x06\x9c\x06", 4);
+  ExpectBounded<v1::EncodeRequest>(unknown);
+}
+
+TEST(ParsedSizeTest, LargeTensorsCostTheirSize) {
+  v1::EncodeRequest request;
+  *request.mutable_input() = Zeros({1 << 20});
+  EXPECT_LT(Bound<v1::EncodeRequest>(request.SerializeAsString()),
+            (4 << 20) + 10000);
+}
+
+TEST(ParsedSizeTest, StopsAtTheMostFields) {
+  const std::string wire(1000, '\x08');  // tag, value, tag, value
+  google::protobuf::io::ArrayInputStream stream(wire.data(),
+                                                static_cast<int>(wire.size()));
+  EXPECT_EQ(MeasureParsed(*v1::EncodeRequest::descriptor(), &stream, 10).fields,
+            11);
+}
+
+TEST(ParsedSizeTest, GarbageEndsTheWalk) {
+  EXPECT_GT(Bound<v1::EncodeRequest>("\xff\xff\xff\xff"), 0);
+  EXPECT_GT(Bound<v1::EncodeRequest>(std::string("\x0a\xff\xff\xff\x7f", 5)),
+            0);
+  EXPECT_GT(Bound<v1::EncodeRequest>(std::string(100000, '\x0b')), 0);
+}
+
+}  // namespace
+}  // namespace locus::server
