@@ -1,0 +1,122 @@
+#include "client/cli/app.h"
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/output.h"
+#include "client/cli/suggest.h"
+#include "client/cli/usage.h"
+
+namespace locus::client {
+namespace {
+
+constexpr char kFooter[] = R"(Examples:
+  locus schemes
+  locus encode --scheme rope --dim 8
+  locus attend --scheme alibi --tokens "the cat sat on the mat" --causal
+
+Without --server the service runs inside this process. `locus COMMAND --help`
+has more. Exit codes: 0 done, 1 the server said no or cannot be reached, 2 wrong
+usage.)";
+
+constexpr int kUsageExitCode = 2;
+
+// The list of commands, in the order of the help.
+constexpr void (*kCommands[])(CLI::App&, Action&) = {
+    AddSchemes, AddEncode, AddAttend, AddHealth, AddVersion};
+
+std::vector<std::string> CommandNames(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    names.push_back(command->get_name());
+  }
+  return names;
+}
+
+std::vector<std::string> OptionNames(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back(absl::StrCat("--", name));
+    }
+  }
+  return names;
+}
+
+// What the parser says, and what may have been meant.
+std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const CLI::App& command = chosen.empty() ? app : *chosen.front();
+  std::string help =
+      absl::StrCat(" (see locus ",
+                   chosen.empty() ? "" : command.get_name() + " ", "--help)");
+  const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return absl::StrCat(error.what(), help);
+  const std::string& extra = extras.front();
+  if (absl::StartsWith(extra, "-")) {
+    return absl::StrCat("unknown flag ", extra,
+                        DidYouMean(extra, OptionNames(command)), help);
+  }
+  if (chosen.empty()) {
+    return absl::StrCat("unknown command ", extra,
+                        DidYouMean(extra, CommandNames(app)), help);
+  }
+  return absl::StrCat("unexpected argument ", extra, help);
+}
+
+int Finish(const absl::Status& status, int exit_code) {
+  if (status.ok()) return exit_code;
+  WriteError(ErrorLine(status));
+  return ExitCode(status);
+}
+
+int RunParsed(const Action& action) {
+  const absl::StatusOr<Outcome> outcome = action();
+  if (!outcome.ok()) return Finish(outcome.status(), 0);
+  return Finish(WriteOutput(outcome->text), outcome->exit_code);
+}
+
+int Run(int argc, const char* const* argv) {
+  CLI::App app("Positional encodings and attention as a service", "locus");
+  app.footer(kFooter);
+  app.set_version_flag("--version", "locus " LOCUS_VERSION,
+                       "Print the version");
+  app.require_subcommand(0, 1);
+  Action action;
+  for (const auto add : kCommands) add(app, action);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return Finish(WriteOutput(app.help()), 0);
+  } catch (const CLI::CallForVersion&) {
+    return Finish(WriteOutput("locus " LOCUS_VERSION "\n"), 0);
+  } catch (const CLI::ParseError& error) {
+    WriteError(Explain(app, error));
+    return kUsageExitCode;
+  }
+  if (!action) {
+    WriteError("no command given (see locus --help)");
+    return kUsageExitCode;
+  }
+  return RunParsed(action);
+}
+
+}  // namespace
+
+int RunApp(int argc, const char* const* argv) {
+  InstallSignalHandlers();
+  // Nothing of ours throws; memory may still run out.
+  try {
+    return Run(argc, argv);
+  } catch (const std::exception& error) {
+    WriteError(error.what());
+    return 1;
+  }
+}
+
+}  // namespace locus::client

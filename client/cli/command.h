@@ -1,0 +1,33 @@
+// What a command is. Each lives in a file of its own and stands in the list in
+// app.cc.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace locus::client {
+
+// What a command that ran has to show.
+struct Outcome {
+  // For standard output.
+  std::string text = "";
+  int exit_code = 0;
+};
+
+using Action = std::function<absl::StatusOr<Outcome>()>;
+
+// Each adds its command to the program; if the command is chosen, `action` is
+// set to what is to be done once the whole line has been read.
+void AddSchemes(CLI::App& app, Action& action);
+void AddEncode(CLI::App& app, Action& action);
+void AddAttend(CLI::App& app, Action& action);
+void AddHealth(CLI::App& app, Action& action);
+void AddVersion(CLI::App& app, Action& action);
+
+}  // namespace locus::client

@@ -1,0 +1,55 @@
+#include "client/cli/output.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "absl/strings/str_cat.h"
+#include "client/file.h"
+#include "client/npy.h"
+
+namespace locus::client {
+namespace {
+
+void EndBySignal(int signal) {
+  RemoveUnfinishedFile();
+  _exit(128 + signal);
+}
+
+absl::Status UnlessUnread(const absl::Status& status) {
+  return absl::IsCancelled(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace
+
+absl::Status WriteOutput(absl::string_view text) {
+  return UnlessUnread(WriteDescriptor(STDOUT_FILENO, text, "standard output"));
+}
+
+absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor) {
+  return UnlessUnread(WriteNpy(path, tensor));
+}
+
+void WriteError(absl::string_view line) {
+  // Nobody is left to tell if this fails.
+  WriteDescriptor(STDERR_FILENO, absl::StrCat("locus: ", line, "\n"),
+                  "standard error")
+      .IgnoreError();
+}
+
+int OutputColumns() {
+  winsize size{};
+  constexpr int kDefault = 80;
+  constexpr int kLeast = 40;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
+  return size.ws_col < kLeast ? kDefault : size.ws_col;
+}
+
+void InstallSignalHandlers() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGINT, EndBySignal);
+  std::signal(SIGTERM, EndBySignal);
+}
+
+}  // namespace locus::client

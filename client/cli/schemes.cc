@@ -1,0 +1,141 @@
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "client/cli/command.h"
+#include "client/cli/session.h"
+#include "client/cli/suggest.h"
+#include "client/cli/table.h"
+#include "client/cli/usage.h"
+#include "client/status_macros.h"
+#include "google/protobuf/util/json_util.h"
+
+namespace locus::client {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  locus schemes
+  locus schemes rope
+  locus schemes --json --server localhost:50051)";
+
+struct SchemesFlags {
+  CommonFlags common;
+  std::string name;
+};
+
+// "SCHEME_SITE_QUERIES_AND_KEYS" as "queries and keys".
+std::string Words(const std::string& value, absl::string_view prefix) {
+  return absl::StrReplaceAll(
+      absl::AsciiStrToLower(absl::string_view(value).substr(prefix.size())),
+      {{"_", " "}});
+}
+
+std::string SiteName(v1::SchemeSite site) {
+  if (!v1::SchemeSite_IsValid(site)) return "unknown";
+  return Words(v1::SchemeSite_Name(site), "SCHEME_SITE_");
+}
+
+std::string AnswerName(v1::PromiseAnswer answer) {
+  if (!v1::PromiseAnswer_IsValid(answer)) return "unknown";
+  return Words(v1::PromiseAnswer_Name(answer), "PROMISE_ANSWER_");
+}
+
+std::string FormatAll(const v1::ListSchemesResponse& response) {
+  std::vector<std::vector<std::string>> rows = {
+      {"NAME", "ACTS ON", "TITLE", "REFERENCE"}};
+  for (const v1::SchemeDescription& scheme : response.schemes()) {
+    rows.push_back({scheme.name(), SiteName(scheme.acts_on()), scheme.title(),
+                    scheme.reference()});
+  }
+  return FormatRows(rows);
+}
+
+std::string FormatParameters(const v1::SchemeDescription& scheme) {
+  std::vector<std::vector<std::string>> rows = {
+      {"PARAMETER", "TYPE", "DEFAULT", "ALLOWED", "MEANING"}};
+  for (const v1::SchemeParameter& parameter : scheme.parameters()) {
+    rows.push_back(
+        {parameter.name(), parameter.type(),
+         parameter.default_value().empty() ? "-" : parameter.default_value(),
+         parameter.choices().empty() ? parameter.range()
+                                     : absl::StrJoin(parameter.choices(), ", "),
+         parameter.description()});
+  }
+  return FormatRows(rows);
+}
+
+std::string FormatOne(const v1::SchemeDescription& scheme) {
+  std::string text = FormatRows({{scheme.name(), scheme.title()},
+                                 {"acts on", SiteName(scheme.acts_on())},
+                                 {"beyond training", scheme.beyond_training()},
+                                 {"reference", scheme.reference()}});
+  if (scheme.parameters_size() > 0) {
+    absl::StrAppend(&text, "\n", FormatParameters(scheme));
+  }
+  std::vector<std::vector<std::string>> rows = {{"PROPERTY", "PROMISED", ""}};
+  for (const v1::SchemePromise& promise : scheme.promises()) {
+    rows.push_back(
+        {promise.property(), AnswerName(promise.answer()), promise.note()});
+  }
+  return absl::StrCat(text, "\n", FormatRows(rows));
+}
+
+absl::StatusOr<std::string> FormatJson(
+    const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(message, &json, options);
+  if (!status.ok()) return absl::InternalError(status.ToString());
+  return absl::StrCat(json, "\n");
+}
+
+absl::StatusOr<v1::SchemeDescription> Find(
+    const v1::ListSchemesResponse& response, const std::string& name) {
+  std::vector<std::string> names;
+  for (const v1::SchemeDescription& scheme : response.schemes()) {
+    if (scheme.name() == name) return scheme;
+    names.push_back(scheme.name());
+  }
+  return UsageError(
+      absl::StrCat("there is no scheme \"", name, "\"", DidYouMean(name, names),
+                   " (schemes: ", absl::StrJoin(names, ", "), ")"));
+}
+
+absl::StatusOr<Outcome> Run(const SchemesFlags& flags) {
+  CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  CLIENT_ASSIGN_OR_RETURN(const v1::ListSchemesResponse response,
+                          session.client->ListSchemes());
+  Outcome outcome;
+  if (flags.name.empty()) {
+    if (!flags.common.json) return Outcome{.text = FormatAll(response)};
+    CLIENT_ASSIGN_OR_RETURN(outcome.text, FormatJson(response));
+    return outcome;
+  }
+  CLIENT_ASSIGN_OR_RETURN(const v1::SchemeDescription scheme,
+                          Find(response, flags.name));
+  if (!flags.common.json) return Outcome{.text = FormatOne(scheme)};
+  CLIENT_ASSIGN_OR_RETURN(outcome.text, FormatJson(scheme));
+  return outcome;
+}
+
+}  // namespace
+
+void AddSchemes(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "schemes", "List the schemes, or describe one in detail");
+  command->footer(kExamples);
+  auto flags = std::make_shared<SchemesFlags>();
+  command->add_option("name", flags->name, "Describe this scheme")
+      ->type_name("NAME");
+  AddCommonFlags(*command, flags->common);
+  command->callback(
+      [flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace locus::client

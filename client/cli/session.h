@@ -1,0 +1,38 @@
+// The flags that every command has, and the client they call for.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/cli/embedded.h"
+#include "client/client.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
+
+namespace locus::client {
+
+struct CommonFlags {
+  // Empty: a server inside this process.
+  std::string server;
+  // Seconds, or with a unit: "2", "500ms".
+  std::string timeout = "60s";
+  bool json = false;
+};
+
+void AddCommonFlags(CLI::App& command, CommonFlags& flags);
+
+// A client, and the embedded server if it talks to one.
+struct Session {
+  std::unique_ptr<EmbeddedServer> server;
+  // After the server, so that it goes first.
+  std::unique_ptr<Client> client;
+};
+
+// A usage error if a flag makes no sense.
+absl::StatusOr<Session> OpenSession(const CommonFlags& flags,
+                                    const RetryPolicy& retry = {});
+
+}  // namespace locus::client

@@ -1,0 +1,24 @@
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "client/cli/command.h"
+#include "client/cli/json.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+
+void AddVersion(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("version", "Print the version");
+  command->footer("Examples:\n  locus version\n  locus version --json");
+  auto json = std::make_shared<bool>(false);
+  command->add_flag("--json", *json, "Print JSON");
+  command->callback([json, &action] {
+    action = [json]() -> absl::StatusOr<Outcome> {
+      if (!*json) return Outcome{.text = "locus " LOCUS_VERSION "\n"};
+      const nlohmann::ordered_json document = {{"version", LOCUS_VERSION}};
+      return Outcome{.text = JsonLine(document)};
+    };
+  });
+}
+
+}  // namespace locus::client

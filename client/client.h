@@ -1,0 +1,115 @@
+// The client library of Locus: the contract, spoken from C++.
+//
+//   auto client = locus::client::Client::Connect({.address =
+//   "127.0.0.1:50051"}); if (!client.ok()) return client.status();
+//
+//   locus::v1::EncodeRequest request;
+//   request.mutable_scheme()->mutable_rope()->set_base(500000);
+//   request.mutable_positions()->mutable_range()->set_count(16);
+//   request.set_dim(64);
+//   absl::StatusOr<locus::v1::EncodeResponse> response =
+//       (*client)->Encode(request);
+//   if (!response.ok()) {
+//     for (const auto& violation : FieldViolations(response.status())) {
+//       std::cerr << violation.field << ": " << violation.description << "\n";
+//     }
+//   }
+//
+// client/tensor.h makes tensors of arrays and reads them back, client/npy.h
+// reads and writes them as files, client/errors.h looks into errors.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "client/errors.h"
+#include "client/retry.h"
+#include "locus/v1/attention.pb.h"
+#include "locus/v1/encoding.pb.h"
+
+namespace grpc {
+class Channel;
+class ChannelArguments;
+}  // namespace grpc
+
+namespace locus::client {
+
+struct ClientOptions {
+  // host:port, or any other name that gRPC resolves, such as unix:/run/locus.
+  std::string address = "127.0.0.1:50051";
+  // How long a call may take with all its attempts; CallOptions can say
+  // otherwise for one call.
+  absl::Duration timeout = absl::Seconds(60);
+  RetryPolicy retry = {};
+  // The largest message, either way; -1: no limit but Protobuf's own 2 GiB.
+  // gRPC's default of 4 MiB is a single head of 16384 tokens.
+  int max_message_bytes = -1;
+  // How often an idle connection is probed; infinite: never. Servers hang up
+  // on clients that probe much more often than every five minutes.
+  absl::Duration keepalive_interval = absl::InfiniteDuration();
+};
+
+// How a call went. Filled in whether it succeeds or fails.
+struct CallInfo {
+  int attempts = 0;
+  // Of the last attempt, as the server reports it; empty or unset if no server
+  // was reached.
+  std::string request_id;
+  std::optional<absl::Duration> queue_time;
+  std::optional<absl::Duration> compute_time;
+};
+
+struct CallOptions {
+  // Unset: the client's.
+  std::optional<absl::Duration> timeout = std::nullopt;
+  // Filled in unless null.
+  CallInfo* info = nullptr;
+};
+
+enum class ServingStatus { kUnknown, kServing, kNotServing };
+
+// A connection to one server. Thread-safe: share one among all threads, since
+// calls run over it side by side. Calls block until they succeed, fail for
+// good, or run out of time; nothing hangs.
+//
+// Errors have the server's code and message (see client/errors.h). A server
+// that is not there is UNAVAILABLE or, if the network swallows the attempt,
+// DEADLINE_EXCEEDED, with a message that begins "cannot reach <address>".
+class Client {
+ public:
+  // Opens the connection with the first call, not before. INVALID_ARGUMENT if
+  // an option makes no sense.
+  static absl::StatusOr<std::unique_ptr<Client>> Connect(
+      const ClientOptions& options);
+
+  // Over a channel that exists, such as one to a server in this process.
+  // `options.address` is only used in messages.
+  Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  absl::StatusOr<v1::ListSchemesResponse> ListSchemes(
+      const v1::ListSchemesRequest& request = {}, const CallOptions& call = {});
+  absl::StatusOr<v1::EncodeResponse> Encode(const v1::EncodeRequest& request,
+                                            const CallOptions& call = {});
+  absl::StatusOr<v1::AttendResponse> Attend(const v1::AttendRequest& request,
+                                            const CallOptions& call = {});
+  // Of one service, such as "locus.v1.AttentionService"; empty: of all.
+  // NOT_FOUND if the server has no such service.
+  absl::StatusOr<ServingStatus> CheckHealth(const std::string& service,
+                                            const CallOptions& call = {});
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The arguments with which Connect makes its channel.
+grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options);
+
+}  // namespace locus::client

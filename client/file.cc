@@ -1,0 +1,187 @@
+#include "client/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/status_macros.h"
+
+namespace locus::client {
+namespace {
+
+absl::Status SystemError(absl::string_view what, absl::string_view name) {
+  const int error = errno;
+  return absl::ErrnoToStatus(error, absl::StrCat(what, " ", name));
+}
+
+// What RemoveUnfinishedFile removes. A handler can only use what is already
+// there, hence no string; one file is written at a time.
+char unfinished_path[PATH_MAX];
+std::atomic<bool> has_unfinished{false};
+
+// A temporary file beside its target; removed unless it is moved there.
+class TemporaryFile {
+ public:
+  static absl::StatusOr<TemporaryFile> Create(const std::string& target) {
+    std::string path = absl::StrCat(target, ".tmp-XXXXXX");
+    const int descriptor = mkostemp(path.data(), O_CLOEXEC);
+    if (descriptor < 0) return SystemError("cannot write", target);
+    if (path.size() < sizeof(unfinished_path)) {
+      std::memcpy(unfinished_path, path.c_str(), path.size() + 1);
+      has_unfinished = true;
+    }
+    return TemporaryFile(descriptor, std::move(path));
+  }
+  TemporaryFile(TemporaryFile&& other) noexcept
+      : descriptor_(std::exchange(other.descriptor_, -1)),
+        path_(std::exchange(other.path_, "")) {}
+  ~TemporaryFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!path_.empty()) unlink(path_.c_str());
+    has_unfinished = false;
+  }
+
+  int descriptor() const { return descriptor_; }
+
+  absl::Status MoveTo(const std::string& target, mode_t mode) {
+    if (fchmod(descriptor_, mode) != 0 ||
+        close(std::exchange(descriptor_, -1)) != 0 ||
+        rename(path_.c_str(), target.c_str()) != 0) {
+      return SystemError("cannot write", target);
+    }
+    path_.clear();
+    return absl::OkStatus();
+  }
+
+ private:
+  TemporaryFile(int descriptor, std::string path)
+      : descriptor_(descriptor), path_(std::move(path)) {}
+
+  int descriptor_;
+  std::string path_;
+};
+
+mode_t DefaultMode() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return 0666 & ~mask;
+}
+
+absl::Status WriteParts(int descriptor, absl::string_view head,
+                        absl::string_view body, const std::string& name) {
+  CLIENT_RETURN_IF_ERROR(WriteDescriptor(descriptor, head, name));
+  return WriteDescriptor(descriptor, body, name);
+}
+
+// A device, pipe or the like takes the bytes as they are; replacing it by a
+// file would be wrong.
+absl::Status WriteInPlace(const std::string& path, absl::string_view head,
+                          absl::string_view body) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return SystemError("cannot write", path);
+  const absl::Status status = WriteParts(descriptor, head, body, path);
+  if (close(descriptor) != 0 && status.ok()) {
+    return SystemError("cannot write", path);
+  }
+  return status;
+}
+
+}  // namespace
+
+absl::StatusOr<FileReader> FileReader::Open(const std::string& path) {
+  if (path == "-") return FileReader(STDIN_FILENO, "standard input");
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0) return SystemError("cannot read", path);
+  return FileReader(descriptor, path);
+}
+
+FileReader::~FileReader() {
+  if (descriptor_ > STDIN_FILENO) close(descriptor_);
+}
+
+FileReader::FileReader(FileReader&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      name_(std::move(other.name_)) {}
+
+absl::StatusOr<std::string> FileReader::Read(int64_t byte_count) {
+  constexpr int64_t kChunkBytes = int64_t{4} << 20;
+  std::string bytes;
+  int64_t have = 0;
+  while (have < byte_count) {
+    const int64_t want = std::min(byte_count, have + kChunkBytes);
+    if (static_cast<int64_t>(bytes.capacity()) < want) {
+      bytes.reserve(std::min(byte_count, std::max(want, 2 * have)));
+    }
+    bytes.resize(want);
+    const ssize_t got = read(descriptor_, bytes.data() + have, want - have);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return SystemError("cannot read", name_);
+    if (got == 0) break;
+    have += got;
+  }
+  bytes.resize(have);
+  return bytes;
+}
+
+std::optional<int64_t> FileReader::RemainingBytes() const {
+  struct stat info;
+  if (fstat(descriptor_, &info) != 0 || !S_ISREG(info.st_mode)) {
+    return std::nullopt;
+  }
+  const off_t at = lseek(descriptor_, 0, SEEK_CUR);
+  if (at < 0) return std::nullopt;
+  return std::max<int64_t>(info.st_size - at, 0);
+}
+
+absl::Status WriteDescriptor(int descriptor, absl::string_view bytes,
+                             const std::string& name) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(descriptor, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0 && errno == EPIPE) {
+      return absl::CancelledError(
+          absl::StrCat("cannot write ", name, ": nobody reads it any more"));
+    }
+    if (written < 0) return SystemError("cannot write", name);
+    bytes.remove_prefix(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view head,
+                       absl::string_view body) {
+  if (path == "-") {
+    return WriteParts(STDOUT_FILENO, head, body, "standard output");
+  }
+  struct stat info;
+  const bool exists = stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) {
+    errno = EISDIR;
+    return SystemError("cannot write", path);
+  }
+  if (exists && !S_ISREG(info.st_mode)) return WriteInPlace(path, head, body);
+  // Through a link the file is replaced, not the link.
+  std::string target = path;
+  if (char* resolved = exists ? realpath(path.c_str(), nullptr) : nullptr) {
+    target = resolved;
+    std::free(resolved);
+  }
+  CLIENT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::Create(target));
+  CLIENT_RETURN_IF_ERROR(WriteParts(file.descriptor(), head, body, path));
+  return file.MoveTo(target, exists ? info.st_mode & 0777 : DefaultMode());
+}
+
+void RemoveUnfinishedFile() {
+  if (has_unfinished.load()) unlink(unfinished_path);
+}
+
+}  // namespace locus::client

@@ -1,0 +1,417 @@
+"""The command line, from outside: what it prints, and how it exits.
+
+    cli_test.py LOCUS LOCUSD VERSION
+"""
+
+import array
+import ast
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+LOCUS, LOCUSD, VERSION = sys.argv[1:4]
+COMMANDS = ("schemes", "encode", "attend", "health", "version")
+# Nobody listens there.
+NOWHERE = "127.0.0.1:1"
+
+
+def run(*arguments, **options):
+    options.setdefault("timeout", 120)
+    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, **options)
+
+
+def write_npy(path, shape, values, code="f", descr="<f4"):
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    header += " " * (-(11 + len(header)) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little"))
+        file.write(header.encode() + array.array(code, values).tobytes())
+
+
+def parse_npy(content):
+    size = int.from_bytes(content[8:10], "little")
+    header = ast.literal_eval(content[10:10 + size].decode())
+    code = {"<f4": "f", "<f8": "d", "<i8": "q"}.get(header["descr"], "B")
+    return header["descr"], header["shape"], array.array(code, content[10 + size:])
+
+
+def read_npy(path):
+    with open(path, "rb") as file:
+        return parse_npy(file.read())
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def ok(self, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(result.stderr, "")
+        return result.stdout
+
+    def fails(self, code, pattern, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertEqual(result.stdout, "")
+        self.assertRegex(result.stderr, r"\Alocus: [^\n]*\n\Z")
+        self.assertRegex(result.stderr, pattern)
+
+    def input(self, name, *shape):
+        count = 1
+        for extent in shape:
+            count *= extent
+        write_npy(self.path(name), shape, [((7 * i) % 11 - 5) / 4 for i in range(count)])
+        return self.path(name)
+
+
+class HelpTest(CliTest):
+    def test_every_command_has_help_with_examples(self):
+        for command in ((), *((name,) for name in COMMANDS)):
+            text = self.ok(*command, "--help")
+            self.assertIn("Examples:\n  locus ", text)
+
+    def test_help_lists_every_command(self):
+        text = self.ok("--help")
+        for command in COMMANDS:
+            self.assertRegex(text, rf"(?m)^  {command} ")
+
+    def test_version(self):
+        self.assertEqual(self.ok("version"), f"locus {VERSION}\n")
+        self.assertEqual(self.ok("--version"), f"locus {VERSION}\n")
+        self.assertEqual(json.loads(self.ok("version", "--json")), {"version": VERSION})
+
+
+class UsageTest(CliTest):
+    def test_no_command(self):
+        self.fails(2, "no command")
+
+    def test_unknown_command_is_suggested(self):
+        self.fails(2, "unknown command shcemes; did you mean schemes", "shcemes")
+        self.fails(2, "unknown command frobnicate", "frobnicate")
+
+    def test_unknown_flag_is_suggested(self):
+        self.fails(2, "unknown flag --postions; did you mean --positions",
+                   "encode", "--scheme", "rope", "--postions", "0:3")
+        self.fails(2, "unknown flag --schem; did you mean --scheme", "encode", "--schem", "rope")
+
+    def test_wrong_values(self):
+        self.fails(2, "--dim", "encode", "--scheme", "rope", "--dim", "many")
+        self.fails(2, "--timeout", "schemes", "--timeout", "soon")
+        self.fails(2, "--timeout", "schemes", "--timeout", "-1")
+        self.fails(2, "--positions", "encode", "--scheme", "rope", "--positions", "5:1")
+        self.fails(2, "--dtype.*bfloat16", "encode", "--scheme", "rope", "--dtype", "f8")
+        self.fails(2, "--scheme", "encode", "--scheme")
+        self.fails(2, "--scheme is required", "encode")
+
+    def test_wrong_scheme(self):
+        self.fails(2, "column 1: there is no scheme \"ropee\"; did you mean rope",
+                   "encode", "--scheme", "ropee")
+        self.fails(2, "column 8: there is no field \"bass\"; did you mean base",
+                   "encode", "--scheme", "rope { bass: 3 }")
+        self.fails(2, "INTERLEAVED, HALF_SPLIT", "encode", "--scheme", "rope { layout: SKEW }")
+        self.fails(2, "rope takes no table", "encode", "--scheme", "rope", "--table",
+                   self.input("t.npy", 2, 2))
+
+    def test_wrong_files(self):
+        self.fails(2, "--input: cannot read /nonexistent.npy: No such file",
+                   "encode", "--scheme", "rope", "--input", "/nonexistent.npy")
+        with open(self.path("bad.npy"), "w", encoding="utf-8") as file:
+            file.write("not an array")
+        self.fails(2, "bad.npy: is not a .npy file",
+                   "encode", "--scheme", "rope", "--input", self.path("bad.npy"))
+        self.fails(2, "cannot read|not a .npy",
+                   "encode", "--scheme", "rope", "--input", self.folder)
+
+    def test_flags_that_do_not_go_together(self):
+        tensor = self.input("q.npy", 2, 4)
+        self.fails(2, "--tokens", "attend", "--scheme", "rope")
+        self.fails(2, "go together", "attend", "--scheme", "rope", "--q", tensor)
+        self.fails(2, "either", "attend", "--scheme", "rope", "--x", tensor, "--tokens", "a b")
+        self.fails(2, "--query-offset", "attend", "--scheme", "rope", "--tokens", "a b",
+                   "--bottom-right", "--query-offset", "1")
+        self.fails(2, "standard output", "encode", "--scheme", "rope", "-o", "-", "--json")
+
+
+class SchemesTest(CliTest):
+    def test_table(self):
+        lines = self.ok("schemes").splitlines()
+        self.assertRegex(lines[0], r"NAME +ACTS ON +TITLE")
+        names = [line.split()[0] for line in lines[1:]]
+        self.assertEqual(names, ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"])
+
+    def test_one_in_detail(self):
+        text = self.ok("schemes", "rope")
+        self.assertRegex(text, r"acts on +queries and keys")
+        self.assertRegex(text, r"(?m)^base +number +10000 ")
+        self.assertRegex(text, r"(?m)^shift_invariance +yes")
+        self.assertIn("2104.09864", text)
+
+    def test_unknown_one(self):
+        self.fails(2, "there is no scheme \"alibye\"; did you mean alibi", "schemes", "alibye")
+
+    def test_json(self):
+        document = json.loads(self.ok("schemes", "--json"))
+        self.assertIn("rope", [scheme["name"] for scheme in document["schemes"]])
+        self.assertEqual(json.loads(self.ok("schemes", "alibi", "--json"))["name"], "alibi")
+
+
+class EncodeTest(CliTest):
+    def test_table_is_printed(self):
+        text = self.ok("encode", "--scheme", "sinusoidal", "--dim", "4", "--positions", "0,7")
+        self.assertIn("table  float32 [2, 4]", text)
+        self.assertRegex(text, r"(?m)^7 +0\.6570 +0\.7539 ")
+
+    def test_rotation_is_printed(self):
+        text = self.ok("encode", "--scheme", "rope", "--dim", "4")
+        for part in ("cos  float32 [8, 2]", "sin  float32 [8, 2]", "frequencies  1, 0.01",
+                     "attention factor  1"):
+            self.assertIn(part, text)
+
+    def test_bias_is_printed(self):
+        text = self.ok("encode", "--scheme", "alibi { symmetric: true }", "--heads", "2",
+                       "--positions", "0:3")
+        self.assertIn("bias  float32 [2, 3, 3]", text)
+        self.assertIn("head 1", text)
+        self.assertIn("slopes  0.0625, 0.00390625", text)
+
+    def test_large_tables_are_cut_short(self):
+        text = self.ok("encode", "--scheme", "sinusoidal", "--dim", "512", "--positions", "0:2000")
+        self.assertLess(len(text.splitlines()), 30)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+        self.assertIn("...", text)
+
+    def test_json_has_numbers(self):
+        document = json.loads(self.ok("encode", "--scheme", "alibi", "--heads", "1",
+                                      "--positions", "0:2", "--json"))
+        self.assertEqual(document["bias"]["bias"]["shape"], [1, 2, 2])
+        self.assertEqual(document["bias"]["bias"]["data"][0][0], [0.0, "-Infinity"])
+        self.assertEqual(document["call"]["attempts"], 1)
+        self.assertTrue(document["call"]["request_id"])
+
+    def test_table_is_written(self):
+        path = self.path("table.npy")
+        self.ok("encode", "--scheme", "sinusoidal", "--dim", "6", "--dtype", "float64", "-o", path)
+        descr, shape, values = read_npy(path)
+        self.assertEqual((descr, shape), ("<f8", (8, 6)))
+        self.assertEqual(list(values[:6]), [0, 1, 0, 1, 0, 1])
+        self.assertEqual(os.listdir(self.folder), ["table.npy"])
+
+    def test_rotation_is_written_as_two_files(self):
+        self.ok("encode", "--scheme", "rope", "--dim", "4", "-o", self.path("r.npy"))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["r.cos.npy", "r.sin.npy"])
+        self.assertEqual(read_npy(self.path("r.cos.npy"))[1], (8, 2))
+
+    def test_input_is_transformed_through_pipes(self):
+        write_npy(self.path("q.npy"), (2, 2), [1, 0, 1, 0])
+        with open(self.path("q.npy"), "rb") as file:
+            result = subprocess.run(
+                [LOCUS, "encode", "--scheme", "rope", "--input", "-", "-o", "-"], stdin=file,
+                capture_output=True, check=True, timeout=120)
+        _, shape, values = parse_npy(result.stdout)
+        self.assertEqual(shape, (2, 2))
+        self.assertAlmostEqual(values[2], 0.5403023, 6)
+        self.assertAlmostEqual(values[3], 0.8414710, 6)
+
+    def test_positions_from_a_file(self):
+        write_npy(self.path("ids.npy"), (3,), [5, 5, 1000000], "q", "<i8")
+        text = self.ok("encode", "--scheme", "sinusoidal", "--dim", "2", "--positions",
+                       "@" + self.path("ids.npy"))
+        self.assertRegex(text, r"(?m)^1000000 +-0\.3500 +0\.9368$")
+
+    def test_scheme_table_from_a_file(self):
+        table = self.path("t.npy")
+        write_npy(table, (2, 3), [1, 2, 3, 4, 5, 6])
+        document = json.loads(self.ok("encode", "--scheme", "learned { policy: CLAMP }", "--table",
+                                      table, "--positions", "1,9", "--json"))
+        self.assertEqual(document["additive"]["table"]["data"], [[4, 5, 6], [4, 5, 6]])
+
+    def test_server_names_the_field_and_we_the_flag(self):
+        self.fails(1, r"INVALID_ARGUMENT.*dim", "encode", "--scheme", "rope", "--dim", "7")
+        self.fails(1, r"INVALID_ARGUMENT.*scheme\.rope\.base.*--scheme",
+                   "encode", "--scheme", "rope { base: -1 }", "--dim", "8")
+        self.fails(1, r"INVALID_ARGUMENT.*--heads", "encode", "--scheme", "alibi")
+
+
+class AttendTest(CliTest):
+    def test_words_are_on_both_axes(self):
+        text = self.ok("attend", "--scheme", "rope", "--tokens", "the cat sat", "--causal",
+                       "--heads", "2")
+        self.assertRegex(text, r"(?m)^ +the +cat +sat$")
+        self.assertRegex(text, r"(?m)^the +1\.0000 +0\.0000 +0\.0000$")
+        self.assertIn("head 1", text)
+        self.assertIn("output  float32 [3, 64]", text)
+
+    def test_json(self):
+        document = json.loads(self.ok("attend", "--scheme", "none", "--tokens", "a b", "--json"))
+        self.assertEqual(document["tokens"], ["a", "b"])
+        self.assertEqual(document["weights"]["shape"], [1, 2, 2])
+        for row in document["weights"]["data"][0]:
+            self.assertAlmostEqual(sum(row), 1, 5)
+
+    def test_matrices_stay_matrices(self):
+        q, k, v = self.input("q.npy", 3, 4), self.input("k.npy", 5, 4), self.input("v.npy", 5, 6)
+        self.ok("attend", "--scheme", "rope", "--q", q, "--k", k, "--v", v, "--causal",
+                "--bottom-right", "-o", self.path("out.npy"), "--weights-out", self.path("w.npy"),
+                "--lse-out", self.path("l.npy"))
+        self.assertEqual(read_npy(self.path("out.npy"))[1], (3, 6))
+        self.assertEqual(read_npy(self.path("l.npy"))[1], (3,))
+        _, shape, weights = read_npy(self.path("w.npy"))
+        self.assertEqual(shape, (3, 5))
+        self.assertEqual(list(weights[3:5]), [0, 0])
+        self.assertGreater(weights[14], 0)
+
+    def test_heads_keep_their_rank(self):
+        q = self.input("q.npy", 2, 3, 4)
+        self.ok("attend", "--scheme", "alibi", "--causal", "--q", q, "--k", q, "--v", q, "-o",
+                self.path("o.npy"))
+        self.assertEqual(read_npy(self.path("o.npy"))[1], (2, 3, 4))
+
+    def test_half_precision(self):
+        q = self.input("q.npy", 3, 4)
+        for dtype, descr in (("bfloat16", "<f4"), ("float16", "<f2"), ("float64", "<f8")):
+            text = self.ok("attend", "--scheme", "rope", "--q", q, "--k", q, "--v", q, "--dtype",
+                           dtype, "-o", self.path("o.npy"))
+            self.assertIn(f"output  {dtype} [3, 4]", text)
+            self.assertEqual(read_npy(self.path("o.npy"))[0], descr)
+
+    def test_layer_with_weights(self):
+        for name in ("wq", "wk", "wv", "wo"):
+            write_npy(self.path(name + ".npy"), (2, 2), [1, 0, 0, 1])
+        x = self.input("x.npy", 3, 2)
+        by_folder = self.ok("attend", "--scheme", "sinusoidal", "--x", x, "--weights-from",
+                            self.folder)
+        by_file = self.ok("attend", "--scheme", "sinusoidal", "--x", x,
+                          *(word for name in ("wq", "wk", "wv", "wo")
+                            for word in (f"--{name}", self.path(name + ".npy"))))
+        self.assertEqual(by_folder, by_file)
+        self.assertIn("output  float32 [3, 2]", by_folder)
+
+    def test_mask(self):
+        q = self.input("q.npy", 2, 2)
+        write_npy(self.path("m.npy"), (2,), [1, 0], "B", "|b1")
+        text = self.ok("attend", "--scheme", "none", "--q", q, "--k", q, "--v", q, "--mask",
+                       self.path("m.npy"), "--return-weights")
+        self.assertRegex(text, r"attention  float32 \[2, 2\]\n.*\n0 +1 +0\n1 +1 +0\n")
+
+    def test_options_reach_the_server(self):
+        words = ("attend", "--scheme", "rope", "--tokens", "a b c d", "--json")
+        plain = self.ok(*words)
+        for option in (("--window", "1"), ("--scale", "3"), ("--softcap", "0.1"), ("--seed", "5"),
+                       ("--dim", "8"), ("--query-positions", "0,9,1,2"),
+                       ("--key-positions", "3:7"), ("--causal", "--query-offset", "1")):
+            changed = self.ok(*words, *option)
+            self.assertNotEqual(json.loads(changed)["output"], json.loads(plain)["output"], option)
+
+    def test_errors(self):
+        q = self.input("q.npy", 3, 4)
+        self.fails(1, r"INVALID_ARGUMENT", "attend", "--scheme", "sinusoidal", "--q", q, "--k", q,
+                   "--v", q)
+        self.fails(1, r"INVALID_ARGUMENT.*symmetric", "attend", "--scheme", "alibi", "--tokens",
+                   "a b")
+        self.fails(1, r"INVALID_ARGUMENT.*window", "attend", "--scheme", "rope", "--tokens", "a b",
+                   "--window", "-3")
+
+
+class OutputTest(CliTest):
+    def test_full_disk(self):
+        for arguments in (("schemes",), ("--help",), ("version",)):
+            with open("/dev/full", "wb") as full:
+                result = subprocess.run([LOCUS, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                        text=True, check=False, timeout=120)
+            self.assertEqual(result.returncode, 1)
+            self.assertRegex(result.stderr, r"\Alocus: .*standard output: No space left.*\n\Z")
+        result = run("encode", "--scheme", "sinusoidal", "--dim", "4", "-o", "/dev/full")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("/dev/full: No space left", result.stderr)
+
+    def test_unwritable_output(self):
+        self.fails(1, "/nonexistent/x.npy: No such file", "encode", "--scheme", "sinusoidal",
+                   "--dim", "4", "-o", "/nonexistent/x.npy")
+
+    def test_closed_pipe_is_quiet(self):
+        for arguments in (("schemes",), ("encode", "--scheme", "sinusoidal", "--dim", "4", "-o",
+                                         "-")):
+            read_end, write_end = os.pipe()
+            os.close(read_end)
+            result = subprocess.run([LOCUS, *arguments], stdout=write_end, stderr=subprocess.PIPE,
+                                    check=False, timeout=120)
+            os.close(write_end)
+            self.assertEqual((result.returncode, result.stderr), (0, b""))
+
+    def test_interrupt(self):
+        os.mkfifo(self.path("pipe"))
+        process = subprocess.Popen([LOCUS, "encode", "--scheme", "rope", "--input",
+                                    self.path("pipe")], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE)
+        # Opening returns once the program has the other end open, and waits.
+        with process, open(self.path("pipe"), "wb"):
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=60), 130)
+            self.assertEqual(process.stderr.read(), b"")
+
+
+class RemoteTest(CliTest):
+    """Against a server of its own."""
+
+    @contextlib.contextmanager
+    def server(self):
+        process = subprocess.Popen([LOCUSD, "--listen=127.0.0.1:0", "--http="],
+                                   stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        with process:
+            try:
+                yield self.address_of(process)
+            finally:
+                process.terminate()
+                process.communicate(timeout=60)
+
+    def address_of(self, process):
+        for line in process.stderr:
+            found = re.search(r"grpc_port\W+(\d+)", line)
+            if found:
+                return f"127.0.0.1:{found.group(1)}"
+        self.fail("the server did not say where it listens")
+        return None
+
+    def test_no_server(self):
+        for command in (("schemes",), ("health",), ("encode", "--scheme", "rope", "--dim", "4"),
+                        ("attend", "--scheme", "rope", "--tokens", "a b")):
+            self.fails(1, f"cannot reach {NOWHERE}: Connection refused", *command, "--server",
+                       NOWHERE)
+
+    def test_unroutable_server_ends_with_the_deadline(self):
+        start = time.monotonic()
+        self.fails(1, "cannot reach 192.0.2.1:50051", "schemes", "--server", "192.0.2.1:50051",
+                   "--timeout", "300ms")
+        self.assertLess(time.monotonic() - start, 30)
+
+    def test_remote_and_embedded_agree(self):
+        with self.server() as address:
+            for command in (("schemes",), ("encode", "--scheme", "rope", "--dim", "4"),
+                            ("attend", "--scheme", "rope", "--tokens", "a b c")):
+                self.assertEqual(self.ok(*command), self.ok(*command, "--server", address))
+
+    def test_health(self):
+        with self.server() as address:
+            self.assertEqual(self.ok("health", "--server", address), f"{address} SERVING\n")
+            document = json.loads(self.ok("health", "--server", address, "--json", "--service",
+                                          "locus.v1.AttentionService"))
+            self.assertEqual(document, {"server": address, "service": "locus.v1.AttentionService",
+                                        "status": "SERVING"})
+            self.fails(1, "NOT_FOUND", "health", "--server", address, "--service", "absent")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

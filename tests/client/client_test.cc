@@ -1,0 +1,270 @@
+#include "client/client.h"
+
+#include <atomic>
+#include <mutex>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "gmock/gmock.h"
+#include "google/rpc/error_details.pb.h"
+#include "google/rpc/status.pb.h"
+#include "grpc/health/v1/health.grpc.pb.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "gtest/gtest.h"
+#include "locus/v1/attention.grpc.pb.h"
+#include "locus/v1/encoding.grpc.pb.h"
+
+namespace locus::client {
+namespace {
+
+using ::testing::StartsWith;
+
+template <typename Detail>
+grpc::Status ErrorWith(grpc::StatusCode code, const Detail& detail) {
+  google::rpc::Status details;
+  details.add_details()->PackFrom(detail);
+  return grpc::Status(code, "the server's words", details.SerializeAsString());
+}
+
+grpc::Status RetryIn(absl::Duration delay) {
+  google::rpc::RetryInfo info;
+  info.mutable_retry_delay()->set_seconds(absl::ToInt64Seconds(delay));
+  info.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(absl::ToInt64Nanoseconds(delay % absl::Seconds(1))));
+  return ErrorWith(grpc::StatusCode::UNAVAILABLE, info);
+}
+
+// Answers each call with the next of the prepared statuses, then with OK.
+class FakeServer final : public v1::EncodingService::Service {
+ public:
+  grpc::Status Encode(grpc::ServerContext* context, const v1::EncodeRequest*,
+                      v1::EncodeResponse* response) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++calls;
+    context->AddTrailingMetadata("x-request-id",
+                                 absl::StrCat("call-", calls.load()));
+    context->AddTrailingMetadata("locus-queue-us", "7");
+    context->AddTrailingMetadata("locus-compute-us", "1500");
+    if (answers_.empty()) {
+      response->mutable_output()->set_data(std::string(payload_bytes, 'x'));
+      return grpc::Status::OK;
+    }
+    const grpc::Status answer = answers_.front();
+    answers_.pop();
+    return answer;
+  }
+
+  // Never answers before the caller gives up.
+  grpc::Status ListSchemes(grpc::ServerContext* context,
+                           const v1::ListSchemesRequest*,
+                           v1::ListSchemesResponse*) override {
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
+    return grpc::Status::CANCELLED;
+  }
+
+  void Prepare(std::vector<grpc::Status> answers) {
+    for (grpc::Status& answer : answers) answers_.push(std::move(answer));
+  }
+
+  std::atomic<int> calls{0};
+  size_t payload_bytes = 0;
+
+ private:
+  std::mutex mutex_;
+  std::queue<grpc::Status> answers_;
+};
+
+class FakeHealth final : public grpc::health::v1::Health::Service {
+ public:
+  grpc::Status Check(grpc::ServerContext*,
+                     const grpc::health::v1::HealthCheckRequest* request,
+                     grpc::health::v1::HealthCheckResponse* response) override {
+    using Response = grpc::health::v1::HealthCheckResponse;
+    if (request->service() == "absent") {
+      return grpc::Status(grpc::StatusCode::NOT_FOUND, "unknown service");
+    }
+    response->set_status(request->service().empty() ? Response::SERVING
+                                                    : Response::NOT_SERVING);
+    return grpc::Status::OK;
+  }
+};
+
+class ClientTest : public ::testing::Test {
+ protected:
+  ClientTest() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.RegisterService(&service_);
+    builder.RegisterService(&health_);
+    server_ = builder.BuildAndStart();
+  }
+  ~ClientTest() override { server_->Shutdown(); }
+
+  std::unique_ptr<Client> Connect() {
+    ClientOptions options;
+    options.address = absl::StrCat("127.0.0.1:", port_);
+    options.timeout = absl::Seconds(30);
+    options.retry.initial_backoff = absl::Milliseconds(1);
+    return *Client::Connect(options);
+  }
+
+  FakeServer service_;
+  FakeHealth health_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+TEST_F(ClientTest, UnavailableIsTriedAgain) {
+  const grpc::Status busy(grpc::StatusCode::UNAVAILABLE, "busy");
+  service_.Prepare({busy, busy});
+  CallInfo info;
+  const auto response = Connect()->Encode({}, {.info = &info});
+  EXPECT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(info.attempts, 3);
+  EXPECT_EQ(service_.calls, 3);
+}
+
+TEST_F(ClientTest, LastErrorIsReturnedWhenAttemptsAreUsedUp) {
+  const grpc::Status busy(grpc::StatusCode::UNAVAILABLE, "busy");
+  service_.Prepare({busy, busy, busy, busy, busy});
+  const auto response = Connect()->Encode({});
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(response.status().message(), "busy");
+  EXPECT_EQ(service_.calls, RetryPolicy().max_attempts);
+}
+
+TEST_F(ClientTest, ServersDelayIsHonoured) {
+  constexpr absl::Duration kDelay = absl::Milliseconds(300);
+  service_.Prepare({RetryIn(kDelay)});
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(Connect()->Encode({}).ok());
+  EXPECT_GE(absl::Now() - start, kDelay);
+}
+
+TEST_F(ClientTest, DelayPastTheDeadlineIsNotWaitedFor) {
+  service_.Prepare({RetryIn(absl::Hours(1))});
+  const absl::Time start = absl::Now();
+  const auto response = Connect()->Encode({});
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(RetryDelay(response.status()), absl::Hours(1));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+  EXPECT_EQ(service_.calls, 1);
+}
+
+TEST_F(ClientTest, InvalidArgumentIsNeverTriedAgain) {
+  google::rpc::BadRequest detail;
+  detail.add_field_violations()->set_field("dim");
+  service_.Prepare({ErrorWith(grpc::StatusCode::INVALID_ARGUMENT, detail)});
+  const auto response = Connect()->Encode({});
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(response.status().message(), "the server's words");
+  ASSERT_EQ(FieldViolations(response.status()).size(), 1u);
+  EXPECT_EQ(FieldViolations(response.status())[0].field, "dim");
+  EXPECT_EQ(service_.calls, 1);
+}
+
+TEST_F(ClientTest, TrailersAreReported) {
+  CallInfo info;
+  ASSERT_TRUE(Connect()->Encode({}, {.info = &info}).ok());
+  EXPECT_EQ(info.attempts, 1);
+  EXPECT_EQ(info.request_id, "call-1");
+  EXPECT_EQ(info.queue_time, absl::Microseconds(7));
+  EXPECT_EQ(info.compute_time, absl::Microseconds(1500));
+}
+
+TEST_F(ClientTest, MessagesLargerThanTheDefaultPass) {
+  service_.payload_bytes = size_t{5} << 20;
+  const auto response = Connect()->Encode({});
+  ASSERT_TRUE(response.ok()) << response.status();
+  EXPECT_EQ(response->output().data().size(), service_.payload_bytes);
+}
+
+TEST_F(ClientTest, SilentServerRunsIntoTheDeadline) {
+  const auto client = Connect();
+  const absl::Time start = absl::Now();
+  const auto response =
+      client->ListSchemes({}, {.timeout = absl::Milliseconds(100)});
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(std::string(response.status().message()),
+              StartsWith("no answer from 127.0.0.1:"));
+  EXPECT_LT(absl::Now() - start, absl::Seconds(20));
+}
+
+TEST_F(ClientTest, MissingServiceIsUnimplemented) {
+  EXPECT_EQ(Connect()->Attend({}).status().code(),
+            absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(ClientTest, HealthIsRead) {
+  const auto client = Connect();
+  EXPECT_EQ(*client->CheckHealth(""), ServingStatus::kServing);
+  EXPECT_EQ(*client->CheckHealth("x"), ServingStatus::kNotServing);
+  EXPECT_EQ(client->CheckHealth("absent").status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(ClientTest, ChannelOfTheCallersIsUsed) {
+  const ClientOptions options;
+  Client client(server_->InProcessChannel(MakeChannelArguments(options)),
+                options);
+  EXPECT_TRUE(client.Encode({}).ok());
+}
+
+TEST_F(ClientTest, RestartedServerIsFoundAgain) {
+  const auto client = Connect();
+  ASSERT_TRUE(client->Encode({}).ok());
+  server_->Shutdown();
+  server_.reset();
+  EXPECT_FALSE(client->Encode({}).ok());
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort(absl::StrCat("127.0.0.1:", port_),
+                           grpc::InsecureServerCredentials());
+  builder.RegisterService(&service_);
+  server_ = builder.BuildAndStart();
+  ASSERT_NE(server_, nullptr);
+  // gRPC connects again when its own backoff is over.
+  absl::Status status = absl::UnavailableError("");
+  for (const absl::Time start = absl::Now();
+       !status.ok() && absl::Now() < start + absl::Seconds(30);) {
+    status = client->Encode({}).status();
+  }
+  EXPECT_TRUE(status.ok()) << status;
+}
+
+TEST(UnreachableTest, ConnectionRefusedSaysWhere) {
+  const auto client = Client::Connect({.address = "127.0.0.1:1"});
+  CallInfo info;
+  const auto response = (*client)->Encode({}, {.info = &info});
+  EXPECT_EQ(response.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(response.status().message(),
+            "cannot reach 127.0.0.1:1: Connection refused");
+  EXPECT_EQ(info.attempts, RetryPolicy().max_attempts);
+  EXPECT_EQ(info.request_id, "");
+}
+
+TEST(UnreachableTest, UnknownHostSaysWhich) {
+  ClientOptions options;
+  options.address = "no-such-host.invalid:50051";
+  options.timeout = absl::Seconds(5);
+  const auto response = (*Client::Connect(options))->Encode({});
+  EXPECT_THAT(std::string(response.status().message()),
+              StartsWith("cannot reach no-such-host.invalid:50051: "));
+}
+
+TEST(ClientOptionsTest, SenselessOptionsAreRefused) {
+  EXPECT_FALSE(Client::Connect({.address = ""}).ok());
+  EXPECT_FALSE(Client::Connect({.timeout = absl::ZeroDuration()}).ok());
+  EXPECT_FALSE(Client::Connect({.retry = {.max_attempts = 0}}).ok());
+  EXPECT_FALSE(
+      Client::Connect({.keepalive_interval = absl::ZeroDuration()}).ok());
+}
+
+}  // namespace
+}  // namespace locus::client

@@ -1,0 +1,75 @@
+#include "client/file.h"
+
+#include <sys/stat.h>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "tests/client/temporary_folder.h"
+
+namespace locus::client {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(FileTest, WrittenFileHasBothParts) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(WriteFile(folder.Path("a"), "head", "body").ok());
+  EXPECT_EQ(folder.Read("a"), "headbody");
+  EXPECT_EQ(folder.FileCount(), 1);
+}
+
+TEST(FileTest, ReplacedFileKeepsItsMode) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("a", "old");
+  chmod(path.c_str(), 0600);
+  ASSERT_TRUE(WriteFile(path, "new", "").ok());
+  struct stat info;
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+  EXPECT_EQ(folder.Read("a"), "new");
+}
+
+TEST(FileTest, LinkIsWrittenThrough) {
+  const TemporaryFolder folder;
+  folder.Write("a", "old");
+  std::filesystem::create_symlink("a", folder.Path("link"));
+  ASSERT_TRUE(WriteFile(folder.Path("link"), "new", "").ok());
+  EXPECT_EQ(folder.Read("a"), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder.Path("link")));
+}
+
+TEST(FileTest, FullDiskIsReported) {
+  const absl::Status status = WriteFile("/dev/full", "head", "body");
+  EXPECT_THAT(std::string(status.message()), HasSubstr("No space left"));
+  EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
+}
+
+TEST(FileTest, MissingFolderIsReportedWithThePath) {
+  const absl::Status status = WriteFile("/nonexistent/x.npy", "a", "b");
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("/nonexistent/x.npy"));
+}
+
+TEST(FileTest, FolderIsNotReplaced) {
+  const TemporaryFolder folder;
+  EXPECT_FALSE(WriteFile(folder.Path(""), "a", "b").ok());
+}
+
+TEST(FileTest, ReadStopsAtTheEnd) {
+  const TemporaryFolder folder;
+  auto file = FileReader::Open(folder.Write("a", "12345"));
+  ASSERT_TRUE(file.ok());
+  EXPECT_EQ(file->RemainingBytes(), 5);
+  EXPECT_EQ(*file->Read(2), "12");
+  EXPECT_EQ(file->RemainingBytes(), 3);
+  EXPECT_EQ(*file->Read(int64_t{1} << 40), "345");
+  EXPECT_EQ(*file->Read(1), "");
+}
+
+TEST(FileTest, FolderCannotBeRead) {
+  auto file = FileReader::Open("/");
+  EXPECT_FALSE(file.ok() && file->Read(1).ok());
+}
+
+}  // namespace
+}  // namespace locus::client
