@@ -120,7 +120,7 @@ def mask_shape_cases():
 
 def masked_row_cases():
     stream = streams.Stream(20, "golden.masked")
-    q, k, v = inputs.tensor(stream, 1, 2, 3, 4), inputs.tensor(stream, 1, 2, 4, 4), inputs.tensor(stream, 1, 2, 4, 2)
+    q, k, v = (inputs.tensor(stream, 1, 2, *shape) for shape in ((3, 4), (4, 4), (4, 2)))
     spoilt = json.loads(json.dumps(v))
     for value in range(6, 8):  # the last key of head 0
         spoilt["data"][value] = "nan"
@@ -157,7 +157,7 @@ def spoilt_keys(k):
 def decoding_cases():
     """One query at the end, far positions, extremes of sizes."""
     stream = streams.Stream(21, "golden.decoding")
-    q, k, v = inputs.tensor(stream, 1, 4, 1, 6), inputs.tensor(stream, 1, 1, 9, 6), inputs.tensor(stream, 1, 1, 9, 3)
+    q, k, v = (inputs.tensor(stream, 1, *shape) for shape in ((4, 1, 6), (1, 9, 6), (1, 9, 3)))
     far = {"query_positions": {"ids": [1000000]}, "key_positions": {"start": 999992, "count": 9}}
     one = inputs.tensor(stream, 1, 1, 1, 1)
     cases = [attend_case(f"decode/{name}", scheme, q, k, v,

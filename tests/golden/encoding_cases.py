@@ -126,10 +126,11 @@ def t5_cases():
             ("seven buckets", {"bucket_count": 7, "max_distance": 50}),
             ("six both ways", {"bucket_count": 6, "max_distance": 20, "bidirectional": True}),
             ("far", {"bucket_count": 64, "max_distance": 100000})):
-        numbered = np.arange(parameters.get("bucket_count", 32), dtype=float)[:, None]
+        numbered = neutral.from_array(
+            np.arange(parameters.get("bucket_count", 32), dtype=float)[:, None])
         keys = [500000 + rel for rel in bucket_ends(parameters)]
         cases.append(encode_case(
-            f"t5_bias/edges/{name}", {"t5_bias": {**parameters, "table": neutral.from_array(numbered)}},
+            f"t5_bias/edges/{name}", {"t5_bias": {**parameters, "table": numbered}},
             positions={"ids": [500000]}, key_positions={"ids": keys}))
     stream = streams.Stream(9, "golden.t5")
     cases += [

@@ -170,7 +170,8 @@ int64_t Request::max_position() const {
   int64_t max = 0;
   for (const Json& place : {json_, json_.value("options", Json::object())}) {
     for (const char* key : {"positions", "query_positions", "key_positions"}) {
-      if (place.contains(key)) max = std::max(max, PositionsOf(place[key]).max());
+      if (place.contains(key))
+        max = std::max(max, PositionsOf(place[key]).max());
     }
   }
   return max;

@@ -156,8 +156,7 @@ void CheckAttention(const AttentionOutputs& got, const Json& want,
 AttentionJob MakeAttention(Request& request, const Scheme& scheme) {
   const AttentionInputs inputs = request.Heads();
   auto job = AttentionJob::Create(
-      scheme, inputs,
-      request.Options(inputs.q.extent(2), inputs.k.extent(2)));
+      scheme, inputs, request.Options(inputs.q.extent(2), inputs.k.extent(2)));
   EXPECT_TRUE(job.ok()) << job.status();
   return *std::move(job);
 }
@@ -189,8 +188,8 @@ TEST_P(GoldenTest, AttendReference) {
 AttentionOutputs RunModule(const Json& json, DType dtype, ThreadPool& pool) {
   Request request(json, dtype);
   const auto scheme = request.MakeScheme();
-  const auto job = ModuleJob::Create(*scheme, request.Module(),
-                                     request.Options(0, 0));
+  const auto job =
+      ModuleJob::Create(*scheme, request.Module(), request.Options(0, 0));
   EXPECT_TRUE(job.ok()) << job.status();
   auto outputs = job->Run(pool, nullptr);
   EXPECT_TRUE(outputs.ok()) << outputs.status();
@@ -203,8 +202,8 @@ TEST_P(GoldenTest, Module) {
     const AttentionOutputs got = RunModule(json, GetParam(), pool_);
     // Words have no type of their own, and are answered in single precision.
     const bool is_double = got.output.dtype() == DType::kFloat64;
-    EXPECT_TRUE(json.contains("tokens") || is_double ==
-                (GetParam() == DType::kFloat64));
+    EXPECT_TRUE(json.contains("tokens") ||
+                is_double == (GetParam() == DType::kFloat64));
     CheckAttention(got, json["expect"], is_double ? kDouble : kFloat, 0);
   }
 }

@@ -49,7 +49,8 @@ def equivariance_cases():
     x = inputs.draw(streams.Stream(31, "golden.equivariance"), (1, 3, 8))
     cases = []
     for name in ("none", "sinusoidal"):
-        plain_case = module_case(f"equivariance/{name}", {name: {}}, x=neutral.from_array(x), seed=0)
+        plain_case = module_case(f"equivariance/{name}", {name: {}},
+                                 x=neutral.from_array(x), seed=0)
         moved = module_case(f"equivariance/{name}/permuted", {name: {}},
                             x=neutral.from_array(x[:, order]), seed=0)
         difference = np.abs(neutral.to_array(moved["expect"]["output"])

@@ -16,7 +16,8 @@ def from_array(array):
 def to_array(tensor):
     if tensor.get("bool"):
         return np.array(tensor["data"], dtype=bool).reshape(tensor["shape"])
-    return np.array([float(x) for x in tensor["data"]], dtype=np.longdouble).reshape(tensor["shape"])
+    numbers = [float(x) for x in tensor["data"]]
+    return np.array(numbers, dtype=np.longdouble).reshape(tensor["shape"])
 
 
 def _plain(x):

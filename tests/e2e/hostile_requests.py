@@ -1,0 +1,295 @@
+"""Requests that a server must refuse: (name, method, request, code, field).
+
+`field` is the path that the refusal must name, in its message and in its details;
+None where the transport refuses before anyone could read a field.
+"""
+
+import grpc
+import numpy as np
+from google.protobuf import text_format
+
+import wire
+
+INVALID = grpc.StatusCode.INVALID_ARGUMENT
+EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
+UNIMPLEMENTED = grpc.StatusCode.UNIMPLEMENTED
+
+FLOATS_2X3 = 'dtype: DATA_TYPE_FLOAT32 shape: 2 shape: 3 data: "' + r"\000" * 24 + '"'
+SINUSOIDAL = "scheme { sinusoidal {} } "
+RANGE = "positions { range { count: 4 } } "
+HUGE = 1 << 62
+
+
+def encode(name, text, code, field):
+    return name, wire.ENCODE, text_format.Parse(text, wire.EncodeRequest()), code, field
+
+
+def wrong_schemes():
+    def scheme(name, text, field, code=INVALID, extra="dim: 8 "):
+        return encode(name, f"scheme {{ {text} }} {RANGE}{extra}", code, f"scheme.{field}")
+
+    heads = "head_count: 2 "
+    cases = [
+        encode("no scheme", RANGE + "dim: 8", INVALID, "scheme"),
+        encode("empty request", "", INVALID, "scheme"),
+        scheme("layout 77", "sinusoidal { layout: 77 }", "sinusoidal.layout"),
+        scheme("tensor2tensor of width 2",
+               "sinusoidal { layout: SINUSOIDAL_LAYOUT_TENSOR2TENSOR }", "sinusoidal.layout",
+               extra="dim: 2 "),
+        scheme("odd rotary_dim", "rope { rotary_dim: 3 }", "rope.rotary_dim"),
+        scheme("rotary_dim past the head", "rope { rotary_dim: 10 }", "rope.rotary_dim"),
+        scheme("rotary_dim of 2^62", f"rope {{ rotary_dim: {HUGE} }}", "rope.rotary_dim"),
+        scheme("odd head", "rope {}", "rope.rotary_dim", extra="dim: 7 "),
+        scheme("slopes for other heads", "alibi { slopes: 1 }", "alibi.slopes", extra=heads),
+        scheme("slope nan", "alibi { slopes: 1 slopes: nan }", "alibi.slopes[1]", extra=heads),
+        scheme("bias_max inf", "alibi { bias_max: inf }", "alibi.bias_max", extra=heads),
+        scheme("one bucket", "t5_bias { bucket_count: 1 }", "t5_bias.bucket_count", extra=heads),
+        scheme("2^62 buckets", f"t5_bias {{ bucket_count: {HUGE} }}", "t5_bias.bucket_count",
+               extra=heads),
+        scheme("odd buckets both ways", "t5_bias { bucket_count: 5 bidirectional: true }",
+               "t5_bias.bucket_count", extra=heads),
+        scheme("max_distance among the exact", "t5_bias { max_distance: 16 }",
+               "t5_bias.max_distance", extra=heads),
+        scheme("t5 table of another size", f"t5_bias {{ table {{ {FLOATS_2X3} }} }}",
+               "t5_bias.table.shape", extra=""),
+        scheme("max_length beside a table", f"learned {{ table {{ {FLOATS_2X3} }} max_length: 4 }}",
+               "learned.max_length", extra=""),
+        scheme("past the table", f"learned {{ table {{ {FLOATS_2X3} }} }}", "learned.policy",
+               extra=""),
+        scheme("max_length 0", "learned { seed: 1 max_length: 0 }", "learned.max_length"),
+        scheme("table for another width",
+               f"learned {{ policy: LEARNED_POLICY_WRAP table {{ {FLOATS_2X3} }} }}",
+               "learned.table.shape"),
+        scheme("empty table", "learned { table { dtype: DATA_TYPE_FLOAT32 shape: 0 shape: 4 } }",
+               "learned.table.shape", extra="dim: 4 "),
+        scheme("table of bools",
+               r'learned { table { dtype: DATA_TYPE_BOOL shape: 1 shape: 1 data: "\000" } }',
+               "learned.table.dtype", extra="dim: 1 "),
+    ]
+    for base in ("0", "-1", "nan", "inf", "1e300"):
+        cases.append(scheme(f"base {base}", f"rope {{ base: {base} }}", "rope.base"))
+    return cases
+
+
+def wrong_sizes():
+    """A few dozen bytes that ask for a terabyte, or for nothing sensible."""
+    alibi, t5 = "scheme { alibi {} } ", "scheme { t5_bias {} } "
+    return [
+        encode("2^62 positions", f"{SINUSOIDAL}dim: 8 positions {{ range {{ count: {HUGE} }} }}",
+               EXHAUSTED, None),
+        encode("2^40 positions", f"{SINUSOIDAL}dim: 8 positions {{ range {{ count: {1 << 40} }} }}",
+               EXHAUSTED, None),
+        encode("a gigabyte of answer",
+               SINUSOIDAL + "dim: 1024 positions { range { count: 262144 } }", EXHAUSTED, None),
+        encode("width of 2^62", f"{SINUSOIDAL}{RANGE}dim: {HUGE}", EXHAUSTED, "dim"),
+        encode("width of 2^31", f"{SINUSOIDAL}{RANGE}dim: {1 << 31}", EXHAUSTED, "dim"),
+        encode("rope of 2^40", f"scheme {{ rope {{}} }} {RANGE}dim: {1 << 40}", EXHAUSTED, "dim"),
+        encode("2^62 heads", f"{alibi}{RANGE}head_count: {HUGE}", EXHAUSTED, "head_count"),
+        encode("2^31 heads", f"{alibi}{RANGE}head_count: {1 << 31}", EXHAUSTED, "head_count"),
+        encode("2^40 heads of t5", f"{t5}{RANGE}head_count: {1 << 40}", EXHAUSTED, "head_count"),
+        encode("a bias of 2^60", alibi + "head_count: 4 positions { range { count: 1073741824 } }",
+               EXHAUSTED, None),
+        encode("negative width", f"{SINUSOIDAL}{RANGE}dim: -4", INVALID, "dim"),
+        encode("no width", SINUSOIDAL + RANGE, INVALID, "dim"),
+        encode("no heads", alibi + RANGE, INVALID, "head_count"),
+        encode("negative heads", f"{alibi}{RANGE}head_count: -1", INVALID, "head_count"),
+        encode("table of 2^40 rows, interpolated, of 2^20 width",
+               f"scheme {{ learned {{ max_length: {1 << 40} "
+               "policy: LEARNED_POLICY_INTERPOLATE } } "
+               f"positions {{ range {{ count: 100000 }} }} dim: {1 << 20}", EXHAUSTED, None),
+    ]
+
+
+def wrong_positions():
+    def positions(name, text, field):
+        return encode(name, f"{SINUSOIDAL}dim: 8 {text}", INVALID, field)
+
+    return [
+        positions("no positions", "", "positions"),
+        positions("neither range nor ids", "positions {}", "positions.range"),
+        positions("negative start", "positions { range { start: -1 count: 2 } }",
+                  "positions.range.start"),
+        positions("negative count", "positions { range { count: -2 } }", "positions.range.count"),
+        positions("past int64", f"positions {{ range {{ start: {2 ** 63 - 1} count: 2 }} }}",
+                  "positions.range.count"),
+        positions("negative id", "positions { ids { ids: 3 ids: -9 } }", "positions.ids.ids[1]"),
+        positions("keys without a bias", RANGE + "key_positions { range { count: 2 } }",
+                  "key_positions"),
+    ]
+
+
+def wrong_tensors():
+    def tensor(name, text, field):
+        return encode(name, f"{SINUSOIDAL}input {{ {text} }}", INVALID, f"input.{field}")
+
+    shape = "shape: 2 shape: 3 "
+    data = 'data: "' + r"\000" * 24 + '"'
+    return [
+        tensor("no type", shape + data, "dtype"),
+        tensor("type 99", "dtype: 99 " + shape + data, "dtype"),
+        tensor("integers", r'dtype: DATA_TYPE_INT64 shape: 1 shape: 1 data: "\0\0\0\0\0\0\0\0"',
+               "dtype"),
+        tensor("too few bytes", f'dtype: DATA_TYPE_FLOAT32 {shape} data: "abc"', "data"),
+        tensor("too many bytes", f"dtype: DATA_TYPE_FLOAT16 {shape}{data}", "data"),
+        tensor("no bytes", "dtype: DATA_TYPE_FLOAT32 " + shape, "data"),
+        tensor("negative extent", "dtype: DATA_TYPE_FLOAT32 shape: -2 shape: -3 " + data, "shape"),
+        tensor("overflowing extents",
+               f"dtype: DATA_TYPE_FLOAT32 shape: {1 << 33} shape: {1 << 33} {data}", "shape"),
+        tensor("overflow that wraps to its size",
+               f"dtype: DATA_TYPE_FLOAT32 shape: {1 << 61} shape: 8 shape: 2", "shape"),
+        tensor("nine axes", "dtype: DATA_TYPE_FLOAT32 " + "shape: 1 " * 9 + 'data: "abcd"',
+               "shape"),
+        tensor("one axis", 'dtype: DATA_TYPE_FLOAT32 shape: 1 data: "abcd"', "shape"),
+        encode("numbers as bools", SINUSOIDAL + RANGE + "dim: 4 dtype: DATA_TYPE_BOOL", INVALID,
+               "dtype"),
+        encode("numbers of type 99", SINUSOIDAL + RANGE + "dim: 4 dtype: 99", INVALID, "dtype"),
+        encode("input and positions differ", f"{SINUSOIDAL}{RANGE}input {{ {FLOATS_2X3} }}",
+               INVALID, "input.shape"),
+        encode("input and width differ", f"{SINUSOIDAL}dim: 4 input {{ {FLOATS_2X3} }}",
+               INVALID, "input.shape"),
+    ]
+
+
+def heads(q=(1, 2, 3, 4), k=None, v=None, dtypes=("FLOAT32",) * 3, scheme="none"):
+    """An Attend request, right unless told otherwise."""
+    request = wire.AttendRequest()
+    getattr(request.scheme, scheme).SetInParent()
+    shapes = (q, k or q, v or k or q)
+    for name, shape, dtype in zip("qkv", shapes, dtypes):
+        getattr(request.heads, name).CopyFrom(wire.tensor(np.zeros(shape), dtype))
+    return request
+
+
+def attend(name, request, code, field, options=""):
+    text_format.Parse(options, request.options)
+    return f"attend: {name}", wire.ATTEND, request, code, field
+
+
+def wrong_heads():
+    cases = [
+        attend("q alone", with_heads(heads(), "k", "v"), INVALID, "heads.k"),
+        attend("types differ", heads(dtypes=("FLOAT32", "FLOAT64", "FLOAT32")), INVALID,
+               "heads.k.dtype"),
+        attend("integers", heads(dtypes=("INT64",) * 3), INVALID, "heads.q.dtype"),
+        attend("three axes", heads(q=(2, 3, 4)), INVALID, "heads.q.shape"),
+        attend("widths differ", heads(k=(1, 2, 3, 5)), INVALID, "heads.k.shape"),
+        attend("batches differ", heads(k=(2, 2, 3, 4)), INVALID, "heads.k.shape"),
+        attend("heads do not divide", heads(q=(1, 3, 3, 4), k=(1, 2, 3, 4)), INVALID,
+               "heads.k.shape"),
+        attend("lengths of k and v differ", heads(v=(1, 2, 5, 4)), INVALID, "heads.v.shape"),
+        attend("no key heads", heads(k=(1, 0, 3, 4)), INVALID, "heads.k.shape"),
+        attend("width 0", heads(q=(1, 2, 3, 0)), INVALID, "heads.q.shape"),
+        attend("embeddings in heads", heads(scheme="sinusoidal"), INVALID, "scheme"),
+        attend("causal bias in a call that is not", heads(scheme="alibi"), INVALID,
+               "scheme.alibi.symmetric"),
+        attend("odd head", heads(q=(1, 1, 2, 3), scheme="rope"), INVALID, "scheme.rope.rotary_dim"),
+        attend("2^40 empty heads", hollow(scheme="alibi"), EXHAUSTED, "head_count",
+               "causal: true"),
+        attend("weights of 16 GiB", heads(q=(1, 1, 65536, 1)), EXHAUSTED, None,
+               "return_weights: true"),
+    ]
+    empty = wire.AttendRequest()
+    empty.scheme.none.SetInParent()
+    return cases + [attend("neither heads nor module", empty, INVALID, "heads")]
+
+
+def with_heads(request, *missing):
+    for name in missing:
+        request.heads.ClearField(name)
+    return request
+
+
+def hollow(scheme):
+    """No elements, and so no bytes, but an astronomic number of heads."""
+    request = heads(q=(1, 1, 0, 4), scheme=scheme)
+    for name in "qkv":
+        getattr(request.heads, name).shape[1] = 1 << 40
+    return request
+
+
+def wrong_options():
+    def option(name, text, field):
+        return attend(name, heads(), INVALID, f"options.{field}", text)
+
+    bools = r'dtype: DATA_TYPE_BOOL data: "\001\001\001\001\001"'
+    return [
+        option("negative window", "window: -1", "window"),
+        option("scale nan", "scale: nan", "scale"),
+        option("scale inf", "scale: -inf", "scale"),
+        option("negative softcap", "softcap: -2", "softcap"),
+        option("softcap nan", "softcap: nan", "softcap"),
+        option("offset past everything", f"query_offset: {2 ** 63 - 1}", "query_offset"),
+        option("offset before everything", f"query_offset: {-2 ** 63}", "query_offset"),
+        option("two offsets", "query_offset: 1 bottom_right: true", "bottom_right"),
+        option("mask that does not broadcast", f"mask {{ {bools} shape: 5 }}", "mask.shape"),
+        option("mask of five axes",
+               'mask { dtype: DATA_TYPE_BOOL shape: 1 shape: 1 shape: 1 shape: 1 shape: 1 '
+               r'data: "\001" }', "mask.shape"),
+        option("mask of integers",
+               r'mask { dtype: DATA_TYPE_INT64 shape: 1 data: "\0\0\0\0\0\0\0\0" }', "mask.dtype"),
+        option("mask without type", 'mask { shape: 1 data: "a" }', "mask.dtype"),
+        option("mask with too few bytes", f"mask {{ {bools} shape: 2 shape: 3 }}", "mask.data"),
+        option("too few query positions", "query_positions { ids { ids: 1 } }", "query_positions"),
+        option("too many key positions", "key_positions { range { count: 9 } }", "key_positions"),
+        option("negative query position", "query_positions { ids { ids: -1 } }",
+               "query_positions.ids.ids[0]"),
+    ]
+
+
+def module(name, text, code, field):
+    request = wire.AttendRequest()
+    request.scheme.none.SetInParent()
+    text_format.Parse(text, request.module)
+    request.module.SetInParent()
+    return f"module: {name}", wire.ATTEND, request, code, f"module.{field}" if field else None
+
+
+def wrong_modules():
+    words = 'tokens: "a" tokens: "b" '
+    x = 'x { dtype: DATA_TYPE_FLOAT32 shape: 1 shape: 2 shape: 3 data: "' + r"\000" * 24 + '" } '
+    return [
+        module("neither x nor words", "", INVALID, "x"),
+        module("x and words", x + words, INVALID, "x"),
+        module("x of two axes", f"x {{ {FLOATS_2X3} }}", INVALID, "x.shape"),
+        module("heads that do not divide", x + "head_count: 2", INVALID, "head_count"),
+        module("negative heads", x + "head_count: -1", INVALID, "head_count"),
+        module("2^62 heads", f"{x}head_count: {HUGE}", INVALID, "head_count"),
+        module("negative width", words + "dim: -8", INVALID, "dim"),
+        module("width of 2^20", f"{words}dim: {1 << 20}", EXHAUSTED, None),
+        module("width of 2^62", f"{words}dim: {HUGE}", EXHAUSTED, None),
+        module("weights of another size", f"{x}weights {{ wq {{ {FLOATS_2X3} }} wk {{ {FLOATS_2X3} "
+               f"}} wv {{ {FLOATS_2X3} }} wo {{ {FLOATS_2X3} }} }}", INVALID, "weights.wq.shape"),
+        module("some weights", x + "weights {}", INVALID, "weights.wq"),
+    ]
+
+
+def wrong_bytes():
+    """What no library would write."""
+    bad_text = wire.AttendRequest()
+    bad_text.scheme.none.SetInParent()
+    bad_text.module.tokens.append("ZZ")
+    not_utf8 = bad_text.SerializeToString().replace(b"ZZ", b"\xff\xfe")
+    groups = b"\x7b" * 100000  # field 15 begins a group, again and again
+    return [
+        ("no message at all", wire.ENCODE, b"\xff" * 40, INVALID, "request"),
+        ("cut in the middle", wire.ATTEND, heads().SerializeToString()[:-5], INVALID, "request"),
+        ("not UTF-8", wire.ATTEND, not_utf8, INVALID, "request"),
+        ("groups in groups", wire.ENCODE, groups, INVALID, "request"),
+        ("a length past the end", wire.ENCODE, b"\x2a\xff\xff\xff\xff\x07abc", INVALID, "request"),
+        ("no such method", "/locus.v1.EncodingService/NoSuchMethod", b"", UNIMPLEMENTED, None),
+        ("no such service", "/locus.v1.NoSuchService/Encode", b"", UNIMPLEMENTED, None),
+        ("four million empty words", wire.ATTEND, many_words(4_000_000), EXHAUSTED, "request"),
+    ]
+
+
+def many_words(count):
+    """Empty strings: 2 bytes each on the wire, dozens in memory."""
+    request = wire.AttendRequest()
+    request.scheme.none.SetInParent()
+    request.module.tokens.extend([""] * count)
+    return request.SerializeToString()
+
+
+def all_requests():
+    return (wrong_schemes() + wrong_sizes() + wrong_positions() + wrong_tensors() + wrong_heads()
+            + wrong_options() + wrong_modules() + wrong_bytes())

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Memory grows linearly with the sequence: 32768 tokens, 8 heads of 64.
+
+Takes from a quarter of a minute to a few, so it runs when LOCUS_SLOW_TESTS is set.
+"""
+
+import os
+import unittest
+
+import numpy as np
+
+import wire
+from daemon import SANITIZED, Daemon
+
+TOKENS, HEADS, DIM = 32768, 8, 64
+BEYOND_BYTES = 300 << 20
+
+
+@unittest.skipUnless(os.environ.get("LOCUS_SLOW_TESTS"), "LOCUS_SLOW_TESTS is not set")
+@unittest.skipIf(SANITIZED, "sanitizers have memory of their own")
+class MemoryTest(unittest.TestCase):
+    def test_long_context_fits(self):
+        values = np.random.default_rng(1).standard_normal((1, HEADS, TOKENS, DIM), dtype="f4")
+        request = wire.AttendRequest()
+        request.scheme.rope.SetInParent()
+        request.options.causal = True
+        for name in ("q", "k", "v"):
+            getattr(request.heads, name).CopyFrom(wire.tensor(values))
+        with Daemon() as daemon:
+            client = wire.Client(daemon.grpc_port)
+            client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
+            before = daemon.memory("VmRSS")
+            daemon.forget_peak()
+            output = client(wire.ATTEND, request, timeout=900).output
+            grown = daemon.memory("VmHWM") - before
+            client.close()
+        inputs_and_output = 3 * values.nbytes + len(output.data)
+        print(f"grown by {grown >> 20} MiB, of which {inputs_and_output >> 20} MiB are input "
+              f"and output")
+        self.assertLess(grown, inputs_and_output + BEYOND_BYTES)
+        # The first query sees the first key alone.
+        np.testing.assert_array_equal(wire.array(output)[0, :, 0], values[0, :, 0])
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+"""locusd as a process: how it starts, refuses to start, and stops."""
+
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+import grpc
+import numpy as np
+
+import wire
+from daemon import LOCUSD, SANITIZED, Daemon
+
+SERVING, NOT_SERVING = 1, 2
+# Long enough to be caught in flight on any machine, short enough to wait for.
+LONG_TOKENS = 4096 if SANITIZED else 16384
+
+
+def run(*flags, **environment):
+    """Runs locusd to its end; for starts that must fail, or text."""
+    return subprocess.run([LOCUSD, *flags], capture_output=True, text=True, timeout=60,
+                          env={**os.environ, **environment})
+
+
+class StartTest(unittest.TestCase):
+    def assert_refused(self, result, *parts):
+        """Exit code 2 and one clear line."""
+        self.assertEqual(result.returncode, 2, result.stderr)
+        self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
+        self.assertTrue(result.stderr.endswith("\n"))
+        for part in parts:
+            self.assertIn(part, result.stderr)
+
+    def test_unknown_flag(self):
+        self.assert_refused(run("--no-such-flag=1"), "no-such-flag")
+
+    def test_stray_argument(self):
+        self.assert_refused(run("serve"), "serve")
+
+    def test_flag_without_value(self):
+        self.assert_refused(run("--threads"), "threads")
+
+    def test_wrong_values(self):
+        for flag, value in (("threads", "many"), ("threads", "-1"), ("threads", "1e99"),
+                            ("listen", "nowhere"), ("listen", "127.0.0.1:99999"),
+                            ("http", "127.0.0.1:http"), ("max-queued-calls", "-5"),
+                            ("max-message-bytes", "3 apples"), ("max-message-bytes", "1TiB"),
+                            ("memory-budget-bytes", "-1"), ("grace-seconds", "nan"),
+                            ("grace-seconds", "-1"), ("log-calls", "perhaps")):
+            with self.subTest(flag=flag, value=value):
+                self.assert_refused(run(f"--{flag}={value}"), f"--{flag}")
+
+    def test_wrong_environment(self):
+        self.assert_refused(run(LOCUS_THREADS="abc"), "LOCUS_THREADS", "abc")
+        self.assert_refused(run(LOCUS_LISTEN="nowhere"), "nowhere")
+
+    def test_flag_file_that_is_not_there(self):
+        self.assert_refused(run("--flagfile=/no/such/file"), "/no/such/file")
+
+    def test_flag_file_with_a_wrong_line(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".flags") as file:
+            file.write("# ours\nthreads=1\nno-such-flag=1\n")
+            file.flush()
+            self.assert_refused(run(f"--flagfile={file.name}"), ":3", "no-such-flag")
+
+    def test_flag_file_is_obeyed_and_a_flag_wins(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".flags") as file:
+            file.write("# ours\n--log-calls=false\nlisten=nowhere\n")
+            file.flush()
+            with Daemon(f"--flagfile={file.name}") as daemon:
+                client = wire.Client(daemon.grpc_port)
+                client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
+                client.close()
+                self.assertEqual(daemon.stop(), 0)
+                self.assertNotIn("call", [e["event"] for e in daemon.log.events()])
+
+    def test_taken_ports(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            address = f"127.0.0.1:{taken.getsockname()[1]}"
+            self.assert_refused(run(f"--listen={address}", "--http=127.0.0.1:0"), address)
+            self.assert_refused(run("--listen=127.0.0.1:0", f"--http={address}"), address)
+
+    def test_port_of_another_locusd(self):
+        with Daemon() as daemon:
+            for flag, port in (("listen", daemon.grpc_port), ("http", daemon.http_port)):
+                other = "http" if flag == "listen" else "listen"
+                self.assert_refused(run(f"--{flag}=127.0.0.1:{port}", f"--{other}=127.0.0.1:0"),
+                                    str(port))
+
+    def test_help_and_version(self):
+        shown = run("--help")
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+        for flag in ("--listen", "--http", "--threads", "--flagfile"):
+            self.assertIn(flag, shown.stdout)
+        version = run("--version")
+        self.assertEqual(version.returncode, 0)
+        self.assertRegex(version.stdout, r"\d+\.\d+\.\d+")
+
+    def test_listens_on_loopback_unless_told(self):
+        self.assertIn("127.0.0.1:50051", run("--help").stdout)
+
+
+def long_request(tokens=LONG_TOKENS):
+    """About a second of one thread's work, or more, in a message of 12 MiB."""
+    tensor = wire.tensor(np.zeros((1, 1, tokens, 64), dtype="f4"))
+    request = wire.AttendRequest()
+    request.scheme.none.SetInParent()
+    for name in ("q", "k", "v"):
+        getattr(request.heads, name).CopyFrom(tensor)
+    return request
+
+
+class InFlight:
+    """A daemon with one long call that is being computed."""
+
+    def __init__(self, *flags):
+        self.daemon = Daemon("--threads=1", *flags)
+        self.client = wire.Client(self.daemon.grpc_port)
+
+    def __enter__(self):
+        self.future = self.client.method(wire.ATTEND).future(long_request(), timeout=240)
+        # Observed when a call gets its thread. The condition itself is asked for,
+        # again and again.
+        while self.daemon.metric("locus_queue_seconds_count") < 1 and not self.future.done():
+            pass
+        return self
+
+    def __exit__(self, *_):
+        self.client.close()
+        self.daemon.stop()
+
+
+class StopTest(unittest.TestCase):
+    def test_idle_server_stops_with_zero(self):
+        daemon = Daemon()
+        self.assertEqual(daemon.stop(), 0)
+        self.assertEqual(daemon.log.events()[-1]["event"], "stopped")
+
+    def test_interrupt_stops_too(self):
+        daemon = Daemon()
+        daemon.process.send_signal(signal.SIGINT)
+        self.assertEqual(daemon.process.wait(60), 0)
+
+    def test_watchers_do_not_hold_the_server(self):
+        daemon = Daemon()
+        client = wire.Client(daemon.grpc_port)
+        watch = client.channel.unary_stream(
+            wire.HEALTH_WATCH, request_serializer=wire.HealthCheckRequest.SerializeToString,
+            response_deserializer=wire.HealthCheckResponse.FromString)
+        stream = watch(wire.HealthCheckRequest(), timeout=60)
+        self.assertEqual(next(stream).status, SERVING)
+        daemon.terminate()
+        self.assertEqual(next(stream).status, NOT_SERVING)
+        self.assertEqual(daemon.process.wait(60), 0)
+        client.close()
+
+    def test_call_in_flight_is_finished(self):
+        with InFlight() as running:
+            daemon = running.daemon
+            daemon.terminate()
+            daemon.log.wait_for(lambda e: e["event"] == "draining")
+            self.assertEqual(list(running.future.result().output.shape), [1, 1, LONG_TOKENS, 64])
+            self.assertEqual(daemon.process.wait(60), 0)
+            events = [e["event"] for e in daemon.log.events()]
+            self.assertLess(events.index("draining"), events.index("call"),
+                            "the call was over before the drain began: make it longer")
+            self.assertEqual(events[-1], "stopped")
+
+    def test_drain_turns_others_away(self):
+        with InFlight() as running:
+            daemon, client = running.daemon, running.client
+            daemon.terminate()
+            daemon.log.wait_for(lambda e: e["event"] == "draining")
+            while daemon.http("/readyz")[0] == 200:
+                pass
+            self.assertEqual(daemon.http("/healthz")[0], 200)
+            status = client(wire.HEALTH_CHECK, wire.HealthCheckRequest()).status
+            self.assertEqual(status, NOT_SERVING)
+            with self.assertRaises(grpc.RpcError) as caught:
+                client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            _, details = wire.details_of(caught.exception)
+            self.assertEqual(details["ErrorInfo"].reason, "DRAINING")
+            self.assertTrue(details["RetryInfo"].retry_delay.seconds > 0)
+            self.assertIsNotNone(running.future.result())
+
+    def test_grace_ends(self):
+        with InFlight("--grace-seconds=0") as running:
+            running.daemon.terminate()
+            self.assertEqual(running.daemon.process.wait(20), 0)
+            with self.assertRaises(grpc.RpcError):
+                running.future.result()
+
+
+class LoadTest(unittest.TestCase):
+    def test_deadline_ends_the_work(self):
+        with Daemon("--threads=1") as daemon:
+            client = wire.Client(daemon.grpc_port)
+            with self.assertRaises(grpc.RpcError) as caught:
+                client(wire.ATTEND, long_request(), timeout=0.5)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
+            # The only thread is free again, or this would wait behind the work.
+            ended = daemon.log.wait_for(lambda e: e["event"] == "call")
+            self.assertIn(ended["code"], ("DEADLINE_EXCEEDED", "CANCELLED"))
+            client(wire.LIST_SCHEMES, wire.ListSchemesRequest(), timeout=10)
+            client.close()
+
+    def test_cancellation_ends_the_work(self):
+        with InFlight() as running:
+            running.future.cancel()
+            ended = running.daemon.log.wait_for(lambda e: e["event"] == "call")
+            self.assertEqual(ended["code"], "CANCELLED")
+
+    def test_health_and_metrics_answer_under_full_load(self):
+        with InFlight("--max-queued-calls=0") as running:
+            client = running.client
+            status = client(wire.HEALTH_CHECK, wire.HealthCheckRequest(), timeout=5).status
+            self.assertEqual(status, SERVING)
+            self.assertEqual(running.daemon.http("/metrics")[0], 200)
+            running.future.cancel()
+
+    def test_full_queue_turns_away(self):
+        with InFlight("--max-queued-calls=0") as running:
+            with self.assertRaises(grpc.RpcError) as caught:
+                running.client(wire.ATTEND, long_request(tokens=64), timeout=30)
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
+            _, details = wire.details_of(caught.exception)
+            self.assertEqual(details["ErrorInfo"].reason, "OVERLOADED")
+            self.assertIn("RetryInfo", details)
+            running.future.cancel()
+
+    def test_many_clients_at_once(self):
+        with Daemon() as daemon:
+            answers = []
+
+            def work():
+                client = wire.Client(daemon.grpc_port)
+                answers.extend(client(wire.ATTEND, long_request(tokens=100)).SerializeToString()
+                               for _ in range(10))
+                client.close()
+
+            threads = [threading.Thread(target=work) for _ in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(answers, answers[:1] * 80)
+
+
+if __name__ == "__main__":
+    unittest.main()

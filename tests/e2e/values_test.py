@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""The numbers that a real server answers, against an independent float64 truth."""
+
+import json
+import os
+import unittest
+
+import numpy as np
+
+import closeness
+import wire
+from case_requests import attend_request, encode_request, module_request
+from daemon import Daemon
+
+# Found through case_requests, which adds tests/golden to the path.
+import attention_cases
+import encoding_cases
+import neutral
+
+GOLDENS = os.path.join(wire.ROOT, "tests", "golden", "goldens.json")
+RANDOM_ATTEND_CASES = 300
+LARGE_ATTEND_CASES = 16
+RANDOM_ENCODE_CASES = 200
+
+
+def numbers(expected):
+    """Expectations are tensors, or plain lists of doubles."""
+    if isinstance(expected, dict):
+        return neutral.to_array(expected).astype(float)
+    return np.array(expected, dtype=float)
+
+
+def encoding_parts(response):
+    """{name in a golden: numbers} of an EncodeResponse."""
+    parts = {}
+    kind = response.WhichOneof("encoding")
+    if kind:
+        for field, value in getattr(response, kind).ListFields():
+            is_tensor = field.message_type is not None
+            parts[field.name] = wire.array(value) if is_tensor else np.array(value)
+    if response.HasField("output"):
+        parts["output"] = wire.array(response.output)
+    return parts
+
+
+class ValuesTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.daemon = Daemon("--log-calls=false")
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.client = wire.Client(cls.daemon.grpc_port)
+        cls.addClassCleanup(cls.client.close)
+        with open(GOLDENS, encoding="utf-8") as file:
+            cls.goldens = json.load(file)
+
+    def assert_near(self, got, want, dtype, tolerance, what):
+        self.assertIsNone(closeness.difference(got, want, dtype, tolerance), what)
+
+    def check_encode(self, case, dtype):
+        response = self.client(wire.ENCODE, encode_request(case, dtype))
+        parts = encoding_parts(response)
+        if (factor := parts.pop("attention_factor", None)) is not None:
+            self.assertEqual(factor, 1)
+        expected = case["expect"]
+        self.assertEqual({*parts}, {key for key, value in expected.items() if value}, case["name"])
+        for key, got in parts.items():
+            want, what = numbers(expected[key]), f"{case['name']}: {key}, {dtype}"
+            if key in ("frequencies", "slopes"):
+                np.testing.assert_allclose(got, want, rtol=closeness.POWER, err_msg=what)
+                continue
+            # A turned channel is the sum of two, each below 4.
+            tolerance = closeness.table_tolerance(dtype, case) * (8 if key == "output" else 1)
+            self.assert_near(got, want, dtype, tolerance, what)
+
+    def check_attend(self, case, dtype, request):
+        response = self.client(wire.ATTEND, request)
+        wide = "FLOAT64" if dtype == "FLOAT64" else "FLOAT32"
+        parts = {"output": dtype, "weights": wide, "log_sum_exp": wide}
+        for key, want in case["expect"].items():
+            message = getattr(response, key)
+            # Words have no type of their own, and are answered in single precision.
+            kind = "FLOAT32" if "tokens" in case else parts[key]
+            self.assertEqual(message.dtype, wire.CODES[kind], case["name"])
+            want = numbers(want)
+            self.assert_near(wire.array(message), want, kind,
+                             closeness.attention_tolerance(kind, case, want),
+                             f"{case['name']}: {key}, {dtype}")
+        self.assertEqual(response.HasField("weights"),
+                         case.get("options", {}).get("return_weights", False))
+
+    def test_golden_encodings_in_every_type(self):
+        for case in self.goldens["encode"]:
+            for dtype in wire.FLOATS:
+                self.check_encode(case, dtype)
+
+    def test_golden_attention_in_every_type(self):
+        for case in self.goldens["attend"]:
+            for dtype in wire.FLOATS:
+                self.check_attend(case, dtype, attend_request(case, dtype))
+
+    def test_golden_layers_in_every_type(self):
+        for case in self.goldens["module"]:
+            for dtype in wire.FLOATS:
+                self.check_attend(case, dtype, module_request(case, dtype))
+
+    def test_random_encodings(self):
+        for number in range(RANDOM_ENCODE_CASES):
+            case = encoding_cases.random_encode(number)
+            self.check_encode(case, wire.FLOATS[number % 4])
+
+    def test_random_attention(self):
+        for number in range(1000, 1000 + RANDOM_ATTEND_CASES):
+            case = attention_cases.random_attend(number, limit=11)
+            dtype = wire.FLOATS[number % 4]
+            self.check_attend(case, dtype, attend_request(case, dtype))
+
+    def test_random_attention_past_the_size_of_a_tile(self):
+        for number in range(2000, 2000 + LARGE_ATTEND_CASES):
+            case = attention_cases.random_attend(number, limit=150)
+            dtype = wire.FLOATS[number % 2]
+            self.check_attend(case, dtype, attend_request(case, dtype))
+
+    def test_mask_may_be_of_another_type(self):
+        case = next(c for c in self.goldens["attend"] if c["name"] == "mask/additive/[3, 4]")
+        for dtype, mask_dtype in (("FLOAT32", "FLOAT64"), ("FLOAT16", "FLOAT32"),
+                                  ("FLOAT64", "BFLOAT16")):
+            request = attend_request(case, dtype)
+            request.options.mask.CopyFrom(
+                wire.tensor(neutral.to_array(case["options"]["mask"]), mask_dtype))
+            self.check_attend(case, dtype, request)
+
+    def test_a_row_of_the_lowest_float_is_not_hidden(self):
+        """All keys equally far down are all seen: the plain mean."""
+        v = np.arange(12.0).reshape(1, 1, 4, 3)
+        for low in (-1e9, float(np.finfo(np.float32).min)):
+            request = wire.AttendRequest()
+            request.scheme.none.SetInParent()
+            request.heads.q.CopyFrom(wire.tensor(np.ones((1, 1, 2, 2))))
+            request.heads.k.CopyFrom(wire.tensor(np.zeros((1, 1, 4, 2))))
+            request.heads.v.CopyFrom(wire.tensor(v))
+            request.options.mask.CopyFrom(wire.tensor(np.full((2, 4), low)))
+            got = wire.array(self.client(wire.ATTEND, request).output)
+            self.assert_near(got, np.tile(v.mean(axis=2, keepdims=True), (1, 1, 2, 1)),
+                             "FLOAT32", 1e-5, f"mask of {low}")
+
+    def test_empty_extents(self):
+        """No batch, no queries or no keys: as many numbers as the shape says, zeros all."""
+        for scheme in ("none", "rope", "t5_bias"):
+            for batch, queries, keys in ((0, 2, 3), (2, 0, 3), (2, 2, 0)):
+                request = wire.AttendRequest()
+                getattr(request.scheme, scheme).SetInParent()
+                request.heads.q.CopyFrom(wire.tensor(np.ones((batch, 2, queries, 4))))
+                request.heads.k.CopyFrom(wire.tensor(np.ones((batch, 1, keys, 4))))
+                request.heads.v.CopyFrom(wire.tensor(np.ones((batch, 1, keys, 5))))
+                request.options.return_weights = request.options.return_log_sum_exp = True
+                got = self.client(wire.ATTEND, request)
+                np.testing.assert_array_equal(wire.array(got.output),
+                                              np.zeros((batch, 2, queries, 5)))
+                self.assertEqual(wire.array(got.weights).shape, (batch, 2, queries, keys))
+                np.testing.assert_array_equal(wire.array(got.log_sum_exp),
+                                              np.full((batch, 2, queries), -np.inf))
+
+    def test_no_positions_make_an_empty_table(self):
+        request = wire.EncodeRequest(dim=6)
+        request.scheme.sinusoidal.SetInParent()
+        request.positions.range.count = 0
+        self.assertEqual(list(self.client(wire.ENCODE, request).additive.table.shape), [0, 6])
+
+    def test_order_matters_only_with_positions(self):
+        """The course's case, in words: 3 tokens, width 8, one head, permutation [2, 0, 1]."""
+        words, order = ["cat", "sat", "mat"], [2, 0, 1]
+
+        def layer(scheme, tokens):
+            request = wire.AttendRequest()
+            getattr(request.scheme, scheme).SetInParent()
+            request.module.tokens.extend(tokens)
+            request.module.dim, request.module.head_count = 8, 1
+            return wire.array(self.client(wire.ATTEND, request).output)[0]
+
+        for scheme, test in (("none", lambda d: d < 1e-6), ("sinusoidal", lambda d: d > 1e-3)):
+            moved = layer(scheme, [words[i] for i in order])
+            self.assertTrue(test(np.abs(moved - layer(scheme, words)[order]).max()), scheme)
+
+
+class DeterminismTest(unittest.TestCase):
+    def answers(self, threads):
+        with Daemon(f"--threads={threads}", "--log-calls=false") as daemon:
+            client = wire.Client(daemon.grpc_port)
+            cases = [attention_cases.random_attend(number, limit=150)
+                     for number in range(3000, 3012)]
+            answers = [client(wire.ATTEND, attend_request(case, "FLOAT32")).SerializeToString()
+                       for case in cases]
+            client.close()
+            return answers
+
+    def test_results_do_not_depend_on_the_number_of_threads(self):
+        self.assertEqual(self.answers(1), self.answers(3))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,123 @@
+"""The contract as seen by Python: messages, tensors, calls, errors."""
+
+import os
+import subprocess
+import tempfile
+
+import grpc
+import numpy as np
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PROTOC = os.environ.get("PROTOC", "protoc")
+FILES = ("locus/v1/encoding.proto", "locus/v1/attention.proto", "google/rpc/status.proto",
+         "google/rpc/error_details.proto", "grpc/health/v1/health.proto")
+
+LIST_SCHEMES = "/locus.v1.EncodingService/ListSchemes"
+ENCODE = "/locus.v1.EncodingService/Encode"
+ATTEND = "/locus.v1.AttentionService/Attend"
+HEALTH_CHECK = "/grpc.health.v1.Health/Check"
+HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
+
+FLOATS = ("FLOAT64", "FLOAT32", "FLOAT16", "BFLOAT16")
+CODES = {"FLOAT32": 1, "FLOAT64": 2, "FLOAT16": 3, "BFLOAT16": 4, "INT64": 5, "BOOL": 6}
+NUMPY = {1: "<f4", 2: "<f8", 3: "<f2", 4: "<u2", 5: "<i8", 6: "?"}
+
+
+def _load_pool():
+    """Describes the contract by protoc: no generated code, no import paths."""
+    with tempfile.NamedTemporaryFile(suffix=".binpb") as file:
+        subprocess.run([PROTOC, f"-I{ROOT}/proto", f"-I{ROOT}/third_party/proto",
+                        "--include_imports", f"--descriptor_set_out={file.name}", *FILES],
+                       check=True)
+        files = descriptor_pb2.FileDescriptorSet.FromString(file.read())
+    pool = descriptor_pool.DescriptorPool()
+    for described in files.file:
+        pool.Add(described)
+    return pool
+
+
+_POOL = _load_pool()
+_FACTORY = message_factory.MessageFactory(_POOL)
+
+
+def message_class(name):
+    descriptor = _POOL.FindMessageTypeByName(name)
+    if hasattr(message_factory, "GetMessageClass"):
+        return message_factory.GetMessageClass(descriptor)
+    return _FACTORY.GetPrototype(descriptor)
+
+
+Tensor = message_class("locus.v1.Tensor")
+Scheme = message_class("locus.v1.Scheme")
+EncodeRequest = message_class("locus.v1.EncodeRequest")
+EncodeResponse = message_class("locus.v1.EncodeResponse")
+AttendRequest = message_class("locus.v1.AttendRequest")
+AttendResponse = message_class("locus.v1.AttendResponse")
+ListSchemesRequest = message_class("locus.v1.ListSchemesRequest")
+ListSchemesResponse = message_class("locus.v1.ListSchemesResponse")
+HealthCheckRequest = message_class("grpc.health.v1.HealthCheckRequest")
+HealthCheckResponse = message_class("grpc.health.v1.HealthCheckResponse")
+RpcStatus = message_class("google.rpc.Status")
+
+RESPONSES = {LIST_SCHEMES: ListSchemesResponse, ENCODE: EncodeResponse, ATTEND: AttendResponse,
+             HEALTH_CHECK: HealthCheckResponse}
+
+
+# Tensors.
+
+def tensor(values, dtype="FLOAT32"):
+    """A Tensor of numbers that the type holds exactly, or of bools."""
+    values = np.asarray(values)
+    if values.dtype == bool:
+        dtype, data = "BOOL", values.astype("u1")
+    elif dtype == "BFLOAT16":
+        data = (values.astype("<f4").view("<u4") >> 16).astype("<u2")
+    else:
+        data = values.astype(NUMPY[CODES[dtype]])
+    return Tensor(dtype=CODES[dtype], shape=values.shape, data=data.tobytes())
+
+
+def array(message):
+    """The numbers of a Tensor, in double."""
+    values = np.frombuffer(message.data, dtype=NUMPY[message.dtype])
+    if message.dtype == CODES["BFLOAT16"]:
+        values = (values.astype("<u4") << 16).view("<f4")
+    return values.astype(float).reshape(message.shape)
+
+
+# Calls.
+
+class Client:
+    def __init__(self, port):
+        self.channel = grpc.insecure_channel(
+            f"127.0.0.1:{port}", options=[("grpc.max_receive_message_length", -1),
+                                          ("grpc.max_send_message_length", -1)])
+
+    def close(self):
+        self.channel.close()
+
+    def method(self, path):
+        """Takes messages, or bytes as they are."""
+        return self.channel.unary_unary(
+            path, request_serializer=lambda m: m if isinstance(m, bytes) else m.SerializeToString(),
+            response_deserializer=RESPONSES.get(path, RpcStatus).FromString)
+
+    def __call__(self, path, request, timeout=60, **options):
+        return self.method(path)(request, timeout=timeout, **options)
+
+    def call(self, path, request, timeout=60, **options):
+        """(response, trailing metadata as a dict)."""
+        response, done = self.method(path).with_call(request, timeout=timeout, **options)
+        return response, dict(done.trailing_metadata())
+
+
+def details_of(error):
+    """The google.rpc details of an RpcError: {type name: message}."""
+    metadata = dict(error.trailing_metadata() or ())
+    status = RpcStatus.FromString(metadata.get("grpc-status-details-bin", b""))
+    found = {}
+    for detail in status.details:
+        name = detail.type_url.rsplit("/", 1)[1]
+        found[name.rsplit(".", 1)[1]] = message_class(name).FromString(detail.value)
+    return status, found

@@ -1,0 +1,28 @@
+#!/bin/sh
+# buf_lint.sh <proto directory> <directory to install buf into>
+#
+# Lints the contract with buf's STANDARD rules. buf is the one on PATH, or comes
+# from npm on first use. Exits 77, which the test runner takes for "skipped",
+# where there is neither, or no registry.
+set -eu
+proto=$1
+tools=$2
+version=1.74.0
+
+skip() {
+  echo "skipped: $1"
+  exit 77
+}
+
+if command -v buf >/dev/null 2>&1; then
+  exec buf lint "$proto"
+fi
+buf=$tools/node_modules/.bin/buf
+if [ ! -x "$buf" ]; then
+  command -v npm >/dev/null 2>&1 || skip "neither buf nor npm is installed"
+  mkdir -p "$tools"
+  timeout 120 npm install --silent --no-audit --no-fund --no-save \
+    --prefix "$tools" "@bufbuild/buf@$version" >"$tools/npm.log" 2>&1 ||
+    skip "npm could not install buf; see $tools/npm.log"
+fi
+exec "$buf" lint "$proto"
