@@ -14,7 +14,8 @@ absl::StatusOr<AttentionOutputs> AttendHeads(Call& call, const Scheme& scheme,
                                              const v1::AttendRequest& request) {
   LOCUS_ASSIGN_OR_RETURN(const AttentionInputs inputs,
                          ToAttentionInputs(request.heads()));
-  LOCUS_ASSIGN_OR_RETURN(AttentionOptions options, ToAttentionOptions(request));
+  LOCUS_ASSIGN_OR_RETURN(AttentionOptions options,
+                         ToAttentionOptions(request.options()));
   LOCUS_ASSIGN_OR_RETURN(
       const AttentionJob job,
       AttentionJob::Create(scheme, inputs, std::move(options)));
@@ -24,7 +25,8 @@ absl::StatusOr<AttentionOutputs> AttendHeads(Call& call, const Scheme& scheme,
 absl::StatusOr<AttentionOutputs> AttendModule(
     Call& call, const Scheme& scheme, const v1::AttendRequest& request) {
   LOCUS_ASSIGN_OR_RETURN(ModuleInputs inputs, ToModuleInputs(request.module()));
-  LOCUS_ASSIGN_OR_RETURN(AttentionOptions options, ToAttentionOptions(request));
+  LOCUS_ASSIGN_OR_RETURN(AttentionOptions options,
+                         ToAttentionOptions(request.options()));
   LOCUS_ASSIGN_OR_RETURN(
       const ModuleJob job,
       ModuleJob::Create(scheme, std::move(inputs), std::move(options)));

@@ -40,8 +40,8 @@ class Call {
   template <typename Job>
   auto Run(const Job& job)
       -> decltype(job.Run(std::declval<ThreadPool&>(), StopCheck())) {
-    LOCUS_RETURN_IF_ERROR(
-        ReserveForJob(job.output_bytes(), job.scratch_bytes()));
+    LOCUS_RETURN_IF_ERROR(ReserveForJob(
+        job.output_bytes(), job.scratch_bytes(state_.pool.thread_count())));
     const StopCheck stop = [this] { return caller_.Check(); };
     LOCUS_ASSIGN_OR_RETURN(const ComputeGate::Slot slot, WaitForSlot(stop));
     const ComputeTimer timer(this);

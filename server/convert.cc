@@ -71,21 +71,6 @@ absl::Status Convert(bool is_set, const Proto& proto,
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> QueryOffset(const v1::AttendRequest& request) {
-  const v1::AttentionOptions& options = request.options();
-  if (!options.bottom_right()) return options.query_offset();
-  if (options.has_query_offset()) {
-    return InvalidField("options.bottom_right",
-                        "must not be set beside query_offset");
-  }
-  const auto& q = request.heads().q().shape();
-  const auto& k = request.heads().k().shape();
-  // A module has as many queries as keys. Shapes of another rank are refused
-  // with the inputs, and negative extents were.
-  if (!request.has_heads() || q.size() != 4 || k.size() != 4) return 0;
-  return k[2] - q[2];
-}
-
 v1::SchemeSite ToProtoSite(Site site) {
   switch (site) {
     case Site::kNowhere:
@@ -230,11 +215,11 @@ absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module) {
 }
 
 absl::StatusOr<AttentionOptions> ToAttentionOptions(
-    const v1::AttendRequest& request) {
-  const v1::AttentionOptions& given = request.options();
+    const v1::AttentionOptions& given) {
   AttentionOptions options;
   options.causal = given.causal();
-  LOCUS_ASSIGN_OR_RETURN(options.query_offset, QueryOffset(request));
+  if (given.has_query_offset()) options.query_offset = given.query_offset();
+  options.bottom_right = given.bottom_right();
   options.window = given.window();
   if (given.has_scale()) options.scale = given.scale();
   options.softcap = given.softcap();

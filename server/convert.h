@@ -35,9 +35,8 @@ absl::StatusOr<EncodeOptions> ToEncodeOptions(const v1::EncodeRequest& request);
 absl::StatusOr<AttentionInputs> ToAttentionInputs(
     const v1::AttentionHeads& heads);
 absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module);
-// Needs the inputs' shapes for `bottom_right`.
 absl::StatusOr<AttentionOptions> ToAttentionOptions(
-    const v1::AttendRequest& request);
+    const v1::AttentionOptions& given);
 
 void ToProto(Tensor tensor, v1::Tensor* proto);
 void ToProto(Encoding encoding, v1::EncodeResponse* response);

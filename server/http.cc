@@ -74,7 +74,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
   const char* options[] = {"listening_ports",
                            ports.c_str(),
                            "num_threads",
-                           "4",
+                           "16",
                            "request_timeout_ms",
                            "2000",
                            "max_request_size",

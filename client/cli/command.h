@@ -6,10 +6,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
+#include "client/cli/cli11_fwd.h"
 
 namespace locus::client {
 

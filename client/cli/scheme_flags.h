@@ -4,11 +4,8 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/cli/cli11_fwd.h"
 #include "locus/v1/scheme.pb.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace locus::client {
 

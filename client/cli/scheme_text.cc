@@ -46,6 +46,7 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
 
 std::vector<std::string> FieldNames(const Descriptor& message) {
   std::vector<std::string> names;
+  names.reserve(message.field_count());
   for (int i = 0; i < message.field_count(); ++i) {
     names.push_back(message.field(i)->name());
   }
@@ -104,7 +105,7 @@ class Completer {
       if (Field(0) == nullptr) return UnknownField(tokens_[0], *messages_[0]);
       lines_.back().append(" {}");
       // A comment would swallow the braces.
-      if (absl::StrContains(lines_.back(), '#')) lines_.push_back("{}");
+      if (absl::StrContains(lines_.back(), '#')) lines_.emplace_back("{}");
     }
     const FieldDescriptor* field = nullptr;
     for (size_t i = 0; i < tokens_.size() && !messages_.empty(); ++i) {
@@ -183,7 +184,7 @@ class Completer {
 };
 
 const FieldDescriptor* ChosenField(const v1::Scheme& scheme) {
-  return scheme.GetReflection()->GetOneofFieldDescriptor(
+  return v1::Scheme::GetReflection()->GetOneofFieldDescriptor(
       scheme, v1::Scheme::descriptor()->oneof_decl(0));
 }
 
@@ -228,7 +229,7 @@ absl::Status SetTable(const v1::Tensor& table, v1::Scheme* scheme) {
         absl::StrCat(SchemeName(*scheme), " takes no table"));
   }
   google::protobuf::Message* message =
-      scheme->GetReflection()->MutableMessage(scheme, kind);
+      v1::Scheme::GetReflection()->MutableMessage(scheme, kind);
   message->GetReflection()->MutableMessage(message, field)->CopyFrom(table);
   return absl::OkStatus();
 }

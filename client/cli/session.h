@@ -5,12 +5,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/cli/cli11_fwd.h"
 #include "client/cli/embedded.h"
 #include "client/client.h"
-
-namespace CLI {
-class App;
-}  // namespace CLI
 
 namespace locus::client {
 

@@ -12,9 +12,10 @@
 namespace locus {
 namespace {
 
-// Offsets and windows beyond this are the same as this, and sums with them
-// cannot overflow.
-constexpr int64_t kFar = int64_t{1} << 62;
+// The farthest offset, and a window that reaches across it from anywhere: their
+// sum does not overflow.
+constexpr int64_t kFar = int64_t{1} << 61;
+constexpr int64_t kWidestWindow = int64_t{1} << 62;
 // What single precision can still multiply.
 constexpr double kMaxScale = 1e18;
 constexpr double kMinSoftcap = 1e-6;
@@ -90,10 +91,15 @@ absl::Status CheckInputs(const AttentionInputs& inputs) {
 }
 
 absl::Status CheckNumbers(const AttentionOptions& options) {
-  if (options.query_offset > kFar || options.query_offset < -kFar) {
-    return InvalidField("options.query_offset",
-                        absl::StrCat("is ", options.query_offset,
-                                     "; must lie within 2^62 of 0"));
+  if (options.query_offset && options.bottom_right) {
+    return InvalidField("options.bottom_right",
+                        "must not be set beside query_offset");
+  }
+  if (const int64_t offset = options.query_offset.value_or(0);
+      offset > kFar || offset < -kFar) {
+    return InvalidField(
+        "options.query_offset",
+        absl::StrCat("is ", offset, "; must lie within 2^61 of 0"));
   }
   if (options.window < 0) {
     return InvalidField("options.window",
@@ -171,17 +177,19 @@ absl::Status ResolvePositions(const Scheme& scheme, AttentionOptions& options,
     problem.query_positions = *std::move(options.query_positions);
     return absl::OkStatus();
   }
-  if (options.query_offset < 0 && scheme.site() != Site::kNowhere &&
+  if (problem.query_offset < 0 && scheme.site() != Site::kNowhere &&
       problem.query_count > 0) {
     return InvalidField(
-        "options.query_offset",
-        absl::StrCat("is ", options.query_offset,
-                     " and puts the first query at a negative position; give "
+        options.bottom_right ? "options.bottom_right" : "options.query_offset",
+        absl::StrCat("puts the first query at ", problem.query_offset,
+                     "; positions must not be negative: give "
                      "options.query_positions"));
   }
   // Where no scheme looks at them, any positions will do.
-  problem.query_positions = *Positions::Range(
-      std::max<int64_t>(options.query_offset, 0), problem.query_count);
+  auto range = Positions::Range(std::max<int64_t>(problem.query_offset, 0),
+                                problem.query_count);
+  if (!range.ok()) return Within("options.query_positions", range.status());
+  problem.query_positions = *std::move(range);
   return absl::OkStatus();
 }
 
@@ -266,8 +274,10 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
   problem.wide_dtype =
       problem.dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
   problem.causal = options.causal;
-  problem.query_offset = options.query_offset;
-  problem.window = std::min(options.window, kFar);
+  problem.query_offset = options.bottom_right
+                             ? problem.key_count - problem.query_count
+                             : options.query_offset.value_or(0);
+  problem.window = std::min(options.window, kWidestWindow);
   problem.scale =
       options.scale.value_or(1 / std::sqrt(static_cast<double>(problem.dim)));
   problem.softcap = options.softcap;
@@ -287,8 +297,8 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
 
 int64_t AttentionJob::output_bytes() const { return *OutputBytes(*problem_); }
 
-int64_t AttentionJob::scratch_bytes() const {
-  return TiledScratchBytes(*problem_);
+int64_t AttentionJob::scratch_bytes(int thread_count) const {
+  return TiledScratchBytes(*problem_, thread_count);
 }
 
 double AttentionJob::flops() const {

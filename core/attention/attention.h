@@ -33,7 +33,10 @@ struct AttentionInputs {
 
 struct AttentionOptions {
   bool causal = false;
-  int64_t query_offset = 0;
+  // Unset: 0.
+  std::optional<int64_t> query_offset;
+  // Instead: query_offset = Tk - Tq, the last query at the last key.
+  bool bottom_right = false;
   // 0: none.
   int64_t window = 0;
   // Unset: 1 / sqrt(D).
@@ -69,13 +72,13 @@ class AttentionJob {
   AttentionJob& operator=(AttentionJob&&) noexcept;
   ~AttentionJob();
 
-  // What Run returns, and what it needs besides, in bytes.
+  // What Run returns, and what it needs besides on so many threads, in bytes.
   int64_t output_bytes() const;
-  int64_t scratch_bytes() const;
+  int64_t scratch_bytes(int thread_count) const;
   // 4 Tq Tk D multiplications and additions, less what structure excludes.
   double flops() const;
 
-  // Only fails as `stop` says, which is asked between tiles.
+  // Only fails as `stop` says, which is asked every few tiles.
   absl::StatusOr<AttentionOutputs> Run(ThreadPool& pool,
                                        const StopCheck& stop) const;
 

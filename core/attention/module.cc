@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <Eigen/Core>
@@ -9,12 +10,16 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
+#include "core/base/stopper.h"
 #include "core/encoding/schemes.h"
 
 namespace locus {
 namespace {
 
 constexpr int64_t kDefaultDim = 64;
+// What a few bytes of request may make us draw: four matrices of this width
+// take about a second.
+constexpr int64_t kMaxDrawnDim = 4096;
 // Rows of x that one thread takes at a time; fixed, so that results do not
 // depend on the number of threads.
 constexpr int64_t kRowsPerStep = 64;
@@ -42,9 +47,15 @@ struct ModuleJob::Plan {
   Positions code_positions;
   // What the heads see: the scheme, or none if it is in x already.
   std::unique_ptr<Scheme> none;
-  int64_t output_bytes = 0;
-  int64_t scratch_bytes = 0;
-  double flops = 0;
+  // The heads without their numbers: checked and sized.
+  std::optional<AttentionJob> sized_heads;
+  int64_t own_scratch_bytes = 0;
+
+  absl::Status ResolveSizes();
+  absl::Status CheckLimits();
+  absl::Status CompileCode();
+  absl::StatusOr<AttentionJob> HeadsJob(const char* q, const char* k,
+                                        const char* v) const;
 
   int64_t head_dim() const { return model_dim / head_count; }
   int64_t row_count() const { return batch_count * token_count; }
@@ -107,22 +118,18 @@ bool Same(const Positions& a, const Positions& b) {
   return true;
 }
 
-// The tokens of a module are both queries and keys: positions given for one
-// hold for the other.
-void ShareCommonPositions(AttentionOptions& options) {
-  if (!options.query_positions) {
-    options.query_positions = options.key_positions;
-  }
-  if (!options.key_positions) options.key_positions = options.query_positions;
-}
-
 // Where x stands, for a scheme that is added to it.
 absl::StatusOr<Positions> EmbeddingPositions(const AttentionOptions& options,
                                              int64_t token_count) {
+  if (!options.query_positions && options.key_positions) {
+    return InvalidField("options.key_positions",
+                        "is set without options.query_positions; embeddings "
+                        "stand at one position each");
+  }
   if (!options.query_positions) {
-    if (options.query_offset != 0) {
+    if (const int64_t offset = options.query_offset.value_or(0); offset != 0) {
       return InvalidField("options.query_offset",
-                          absl::StrCat("is ", options.query_offset,
+                          absl::StrCat("is ", offset,
                                        "; embeddings stand at one position "
                                        "each: give options.query_positions"));
     }
@@ -134,7 +141,8 @@ absl::StatusOr<Positions> EmbeddingPositions(const AttentionOptions& options,
         absl::StrCat("has ", options.query_positions->size(),
                      " positions; there are ", token_count, " tokens"));
   }
-  if (!Same(*options.query_positions, *options.key_positions)) {
+  if (options.key_positions &&
+      !Same(*options.query_positions, *options.key_positions)) {
     return InvalidField("options.key_positions",
                         "differ from options.query_positions; embeddings "
                         "stand at one position each");
@@ -146,9 +154,10 @@ absl::StatusOr<Positions> EmbeddingPositions(const AttentionOptions& options,
 // consume(first_row, product).
 template <typename T, typename Consume>
 void MultiplyRows(const T* left, int64_t row_count, const Matrix<T>& right,
-                  ThreadPool& pool, const Consume& consume) {
+                  ThreadPool& pool, Stopper& stopper, const Consume& consume) {
   pool.ParallelFor(
       (row_count + kRowsPerStep - 1) / kRowsPerStep, [&](int64_t step) {
+        if (stopper.ShouldStop()) return;
         const int64_t first = step * kRowsPerStep;
         const int64_t count = std::min(kRowsPerStep, row_count - first);
         const Matrix<T> product =
@@ -163,7 +172,7 @@ template <typename T, typename Plan>
 class ModuleRun {
  public:
   ModuleRun(const Plan& plan, ThreadPool& pool, const StopCheck& stop)
-      : plan_(plan), pool_(pool), stop_(stop) {}
+      : plan_(plan), pool_(pool), stop_(stop), stopper_(stop) {}
 
   absl::StatusOr<AttentionOutputs> Run() {
     if (plan_.row_count() == 0) return RunEmpty();
@@ -177,17 +186,14 @@ class ModuleRun {
         Project(x, Weight("wk", given ? &given->wk : nullptr));
     const std::string v =
         Project(x, Weight("wv", given ? &given->wv : nullptr));
-    LOCUS_RETURN_IF_ERROR(StopStatus());
+    LOCUS_RETURN_IF_ERROR(stopper_.status());
     LOCUS_ASSIGN_OR_RETURN(const AttentionJob job,
-                           AttentionJob::Create(plan_.head_scheme(),
-                                                {plan_.HeadView(q.data()),
-                                                 plan_.HeadView(k.data()),
-                                                 plan_.HeadView(v.data())},
-                                                plan_.options));
+                           plan_.HeadsJob(q.data(), k.data(), v.data()));
     LOCUS_ASSIGN_OR_RETURN(AttentionOutputs out, job.Run(pool_, stop_));
     const std::string heads = out.output.TakeBytes();
     out.output = Merge(reinterpret_cast<const T*>(heads.data()),
                        Weight("wo", given ? &given->wo : nullptr));
+    LOCUS_RETURN_IF_ERROR(stopper_.status());
     return out;
   }
 
@@ -195,28 +201,22 @@ class ModuleRun {
   // Without tokens, extents need not be backed by bytes: loop over none of
   // them.
   absl::StatusOr<AttentionOutputs> RunEmpty() {
-    const TensorView heads = plan_.HeadView(nullptr);
-    LOCUS_ASSIGN_OR_RETURN(
-        const AttentionJob job,
-        AttentionJob::Create(plan_.head_scheme(), {heads, heads, heads},
-                             plan_.options));
-    LOCUS_ASSIGN_OR_RETURN(AttentionOutputs out, job.Run(pool_, stop_));
+    LOCUS_ASSIGN_OR_RETURN(AttentionOutputs out,
+                           plan_.sized_heads->Run(pool_, stop_));
     out.output = Tensor(
         plan_.dtype, {plan_.batch_count, plan_.token_count, plan_.model_dim});
     return out;
   }
 
-  absl::Status StopStatus() const { return stop_ ? stop_() : absl::OkStatus(); }
-
   // [B * T, d_model]
-  std::vector<T> Embeddings() const {
+  std::vector<T> Embeddings() {
     std::vector<T> x(plan_.row_count() * plan_.model_dim);
     if (const auto& given = plan_.inputs.x) {
       ReadRow(given->dtype, given->data, static_cast<int64_t>(x.size()),
               x.data());
       return x;
     }
-    for (int64_t t = 0; t < plan_.token_count; ++t) {
+    for (int64_t t = 0; t < plan_.token_count && !stopper_.ShouldStop(); ++t) {
       RandomStream(plan_.inputs.seed,
                    absl::StrCat("module.token/", plan_.inputs.tokens[t]))
           .FillNormal(1, absl::MakeSpan(x.data() + t * plan_.model_dim,
@@ -225,10 +225,10 @@ class ModuleRun {
     return x;
   }
 
-  void AddCode(std::vector<T>& x) const {
+  void AddCode(std::vector<T>& x) {
     if (!plan_.code) return;
     std::vector<double> code(plan_.model_dim);
-    for (int64_t t = 0; t < plan_.token_count; ++t) {
+    for (int64_t t = 0; t < plan_.token_count && !stopper_.ShouldStop(); ++t) {
       plan_.code->Row(plan_.code_positions[t], absl::MakeSpan(code));
       for (int64_t b = 0; b < plan_.batch_count; ++b) {
         T* const row = &x[(b * plan_.token_count + t) * plan_.model_dim];
@@ -239,25 +239,29 @@ class ModuleRun {
     }
   }
 
-  Matrix<T> Weight(absl::string_view name, const TensorView* given) const {
+  Matrix<T> Weight(absl::string_view name, const TensorView* given) {
     Matrix<T> weight(plan_.model_dim, plan_.model_dim);
     if (given != nullptr) {
       ReadRow(given->dtype, given->data, weight.size(), weight.data());
     } else {
-      RandomStream(plan_.inputs.seed, absl::StrCat("module.", name))
-          .FillNormal(1 / std::sqrt(static_cast<double>(plan_.model_dim)),
-                      absl::MakeSpan(weight.data(), weight.size()));
+      RandomStream stream(plan_.inputs.seed, absl::StrCat("module.", name));
+      const double deviation =
+          1 / std::sqrt(static_cast<double>(plan_.model_dim));
+      for (int64_t n = 0; n < weight.rows() && !stopper_.ShouldStop(); ++n) {
+        stream.FillNormal(deviation,
+                          absl::MakeSpan(&weight(n, 0), weight.cols()));
+      }
     }
     return weight;
   }
 
   // x times weight, as the bytes of a tensor [B, H, T, D].
-  std::string Project(const std::vector<T>& x, const Matrix<T>& weight) const {
+  std::string Project(const std::vector<T>& x, const Matrix<T>& weight) {
     std::string bytes(x.size() * sizeof(T), '\0');
     T* const heads = reinterpret_cast<T*>(bytes.data());
     const int64_t dim = plan_.head_dim();
     MultiplyRows<T>(
-        x.data(), plan_.row_count(), weight, pool_,
+        x.data(), plan_.row_count(), weight, pool_, stopper_,
         [&](int64_t first, const Matrix<T>& product) {
           for (int64_t n = 0; n < product.rows(); ++n) {
             const int64_t b = (first + n) / plan_.token_count;
@@ -274,7 +278,7 @@ class ModuleRun {
   }
 
   // heads [B, H, T, D] -> [B, T, H D] times weight, in the inputs' type.
-  Tensor Merge(const T* heads, const Matrix<T>& weight) const {
+  Tensor Merge(const T* heads, const Matrix<T>& weight) {
     const int64_t dim = plan_.head_dim();
     std::vector<T> merged(plan_.row_count() * plan_.model_dim);
     for (int64_t row = 0; row < plan_.row_count(); ++row) {
@@ -288,7 +292,7 @@ class ModuleRun {
     }
     Tensor output(plan_.dtype,
                   {plan_.batch_count, plan_.token_count, plan_.model_dim});
-    MultiplyRows<T>(merged.data(), plan_.row_count(), weight, pool_,
+    MultiplyRows<T>(merged.data(), plan_.row_count(), weight, pool_, stopper_,
                     [&](int64_t first, const Matrix<T>& product) {
                       WriteRow(plan_.dtype, product.data(), product.size(),
                                output.at(first * plan_.model_dim));
@@ -299,6 +303,7 @@ class ModuleRun {
   const Plan& plan_;
   ThreadPool& pool_;
   const StopCheck& stop_;
+  Stopper stopper_;
 };
 
 }  // namespace
@@ -308,97 +313,124 @@ ModuleJob::ModuleJob(ModuleJob&&) noexcept = default;
 ModuleJob& ModuleJob::operator=(ModuleJob&&) noexcept = default;
 ModuleJob::~ModuleJob() = default;
 
+absl::Status ModuleJob::Plan::ResolveSizes() {
+  if (inputs.x) {
+    LOCUS_RETURN_IF_ERROR(CheckX(*inputs.x));
+    batch_count = inputs.x->extent(0);
+    token_count = inputs.x->extent(1);
+    model_dim = inputs.x->extent(2);
+    dtype = inputs.x->dtype;
+    if (inputs.dim != 0 && inputs.dim != model_dim) {
+      return InvalidField(
+          "module.dim",
+          absl::StrCat("is ", inputs.dim, "; module.x has ", model_dim));
+    }
+  } else {
+    token_count = static_cast<int64_t>(inputs.tokens.size());
+    model_dim = inputs.dim == 0 ? kDefaultDim : inputs.dim;
+  }
+  wide_dtype = dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  head_count = inputs.head_count == 0 ? 1 : inputs.head_count;
+  if (model_dim < 1) {
+    return InvalidField("module.dim",
+                        absl::StrCat("is ", model_dim, "; must be at least 1"));
+  }
+  if (head_count < 1 || model_dim % head_count != 0) {
+    return InvalidField(
+        "module.head_count",
+        absl::StrCat("is ", head_count,
+                     "; must be positive and divide d_model = ", model_dim));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status ModuleJob::Plan::CheckLimits() {
+  const absl::string_view width = inputs.x ? "module.x.shape" : "module.dim";
+  if (head_dim() > kMaxDim) {
+    return LimitExceeded(
+        width, "max_dim",
+        absl::StrCat("makes heads of ", head_dim(), " channels; at most ",
+                     kMaxDim, " are served"));
+  }
+  if (!inputs.weights && model_dim > kMaxDrawnDim) {
+    return LimitExceeded(width, "max_drawn_dim",
+                         absl::StrCat("makes d_model ", model_dim,
+                                      "; weights are drawn for at most ",
+                                      kMaxDrawnDim, ": give module.weights"));
+  }
+  // Everything that is allocated, before any of it is.
+  const int64_t element = SizeOf(wide_dtype);
+  const auto rows =
+      CheckedProduct({batch_count, token_count, model_dim, element, 6});
+  const auto weights = CheckedProduct({model_dim, model_dim, element, 4});
+  const auto bytes =
+      rows && weights ? CheckedAdd(*rows, *weights) : std::nullopt;
+  if (!bytes) {
+    return LimitExceeded(width, "memory_budget_bytes",
+                         absl::StrCat("makes d_model ", model_dim,
+                                      "; the layer does not fit into memory"));
+  }
+  own_scratch_bytes = *bytes;
+  return absl::OkStatus();
+}
+
+absl::Status ModuleJob::Plan::CompileCode() {
+  if (scheme->site() != Site::kEmbeddings) return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(code_positions,
+                         EmbeddingPositions(options, token_count));
+  LOCUS_ASSIGN_OR_RETURN(
+      CompiledScheme compiled,
+      scheme->Compile(
+          {.dim = model_dim, .max_position = code_positions.max()}));
+  code = std::get<std::unique_ptr<AdditiveCode>>(std::move(compiled));
+  LOCUS_ASSIGN_OR_RETURN(none, MakeScheme(*FindScheme("none"), {}));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<AttentionJob> ModuleJob::Plan::HeadsJob(const char* q,
+                                                       const char* k,
+                                                       const char* v) const {
+  return AttentionJob::Create(head_scheme(),
+                              {HeadView(q), HeadView(k), HeadView(v)}, options);
+}
+
 absl::StatusOr<ModuleJob> ModuleJob::Create(const Scheme& scheme,
                                             ModuleInputs inputs,
                                             AttentionOptions options) {
   auto plan = std::make_unique<Plan>();
   plan->scheme = &scheme;
-  if (inputs.x) {
-    LOCUS_RETURN_IF_ERROR(CheckX(*inputs.x));
-    plan->batch_count = inputs.x->extent(0);
-    plan->token_count = inputs.x->extent(1);
-    plan->model_dim = inputs.x->extent(2);
-    plan->dtype = inputs.x->dtype;
-    if (inputs.dim != 0 && inputs.dim != plan->model_dim) {
-      return InvalidField(
-          "module.dim",
-          absl::StrCat("is ", inputs.dim, "; module.x has ", plan->model_dim));
-    }
-  } else {
-    plan->token_count = static_cast<int64_t>(inputs.tokens.size());
-    plan->model_dim = inputs.dim == 0 ? kDefaultDim : inputs.dim;
-  }
-  plan->wide_dtype =
-      plan->dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
-  plan->head_count = inputs.head_count == 0 ? 1 : inputs.head_count;
-  if (plan->model_dim < 1) {
-    return InvalidField("module.dim", absl::StrCat("is ", plan->model_dim,
-                                                   "; must be at least 1"));
-  }
-  if (plan->head_count < 1 || plan->model_dim % plan->head_count != 0) {
-    return InvalidField("module.head_count",
-                        absl::StrCat("is ", plan->head_count,
-                                     "; must be positive and divide d_model = ",
-                                     plan->model_dim));
-  }
-  if (plan->model_dim / plan->head_count > kMaxDim) {
-    return LimitExceeded(
-        inputs.x ? "module.x.shape" : "module.dim", "max_dim",
-        absl::StrCat("makes heads of ", plan->model_dim / plan->head_count,
-                     " channels; at most ", kMaxDim, " are served"));
-  }
-  if (inputs.weights) {
-    LOCUS_RETURN_IF_ERROR(CheckWeights(*inputs.weights, plan->model_dim));
-  }
-
-  // Everything that is allocated, before any of it is.
-  const int64_t element = SizeOf(plan->wide_dtype);
-  const auto rows = CheckedProduct(
-      {plan->batch_count, plan->token_count, plan->model_dim, element, 6});
-  const auto weights =
-      CheckedProduct({plan->model_dim, plan->model_dim, element, 4});
-  if (!rows || !weights || !CheckedAdd(*rows, *weights)) {
-    return LimitExceeded("module.dim", "memory_budget_bytes",
-                         absl::StrCat("is ", plan->model_dim,
-                                      "; the layer does not fit into memory"));
-  }
-
-  ShareCommonPositions(options);
-  if (scheme.site() == Site::kEmbeddings) {
-    LOCUS_ASSIGN_OR_RETURN(plan->code_positions,
-                           EmbeddingPositions(options, plan->token_count));
-    LOCUS_ASSIGN_OR_RETURN(
-        CompiledScheme compiled,
-        scheme.Compile({.dim = plan->model_dim,
-                        .max_position = plan->code_positions.max()}));
-    plan->code = std::get<std::unique_ptr<AdditiveCode>>(std::move(compiled));
-    LOCUS_ASSIGN_OR_RETURN(plan->none, MakeScheme(*FindScheme("none"), {}));
-  }
   plan->inputs = std::move(inputs);
   plan->options = std::move(options);
-
-  const TensorView heads = plan->HeadView(nullptr);
-  LOCUS_ASSIGN_OR_RETURN(
-      const AttentionJob job,
-      AttentionJob::Create(plan->head_scheme(), {heads, heads, heads},
-                           plan->options));
-  plan->output_bytes = job.output_bytes();
-  const auto scratch = CheckedAdd(*rows + *weights, job.scratch_bytes());
-  if (!scratch) {
-    return LimitExceeded("module.dim", "memory_budget_bytes",
-                         "makes a layer that does not fit into memory");
+  LOCUS_RETURN_IF_ERROR(plan->ResolveSizes());
+  LOCUS_RETURN_IF_ERROR(plan->CheckLimits());
+  if (plan->inputs.weights) {
+    LOCUS_RETURN_IF_ERROR(CheckWeights(*plan->inputs.weights, plan->model_dim));
   }
-  plan->scratch_bytes = *scratch;
-  const double dim = static_cast<double>(plan->model_dim);
-  plan->flops = job.flops() + 8 * static_cast<double>(plan->batch_count) *
-                                  static_cast<double>(plan->token_count) * dim *
-                                  dim;
+  LOCUS_RETURN_IF_ERROR(plan->CompileCode());
+  // Checks the options; the heads themselves come later.
+  LOCUS_ASSIGN_OR_RETURN(plan->sized_heads,
+                         plan->HeadsJob(nullptr, nullptr, nullptr));
   return ModuleJob(std::move(plan));
 }
 
-int64_t ModuleJob::output_bytes() const { return plan_->output_bytes; }
-int64_t ModuleJob::scratch_bytes() const { return plan_->scratch_bytes; }
-double ModuleJob::flops() const { return plan_->flops; }
+// The heads' output, in the type they are computed in, is no smaller than the
+// layer's.
+int64_t ModuleJob::output_bytes() const {
+  return plan_->sized_heads->output_bytes();
+}
+
+int64_t ModuleJob::scratch_bytes(int thread_count) const {
+  return CheckedAdd(plan_->own_scratch_bytes,
+                    plan_->sized_heads->scratch_bytes(thread_count))
+      .value_or(std::numeric_limits<int64_t>::max());
+}
+
+double ModuleJob::flops() const {
+  const double dim = static_cast<double>(plan_->model_dim);
+  return plan_->sized_heads->flops() +
+         8 * static_cast<double>(plan_->batch_count) *
+             static_cast<double>(plan_->token_count) * dim * dim;
+}
 
 absl::StatusOr<AttentionOutputs> ModuleJob::Run(ThreadPool& pool,
                                                 const StopCheck& stop) const {

@@ -56,9 +56,9 @@ class ModuleJob {
   ModuleJob& operator=(ModuleJob&&) noexcept;
   ~ModuleJob();
 
-  // What Run returns, and what it needs besides, in bytes.
+  // What Run returns, and what it needs besides on so many threads, in bytes.
   int64_t output_bytes() const;
-  int64_t scratch_bytes() const;
+  int64_t scratch_bytes(int thread_count) const;
   double flops() const;
 
   // output: [B, T, d_model]; weights: [B, H, T, T]; log_sum_exp: [B, H, T].

@@ -90,14 +90,15 @@ struct AttentionProblem {
     return (b * query_head_count + h) * query_count + i;
   }
 
-  // Both ends grow with i.
+  // Within the keys there are, and empty where there is none to see. Both ends
+  // grow with i.
   KeyInterval VisibleKeys(int64_t i) const {
     const int64_t place = query_offset + i;
     int64_t first = 0;
     int64_t last = key_count;
     if (causal) last = std::min(last, place + 1);
     if (window > 0) {
-      first = std::max(first, place - window + 1);
+      first = std::clamp(place - window + 1, first, key_count);
       last = std::min(last, place + window);
     }
     return {first, std::max(first, last)};
@@ -111,6 +112,6 @@ void AttendReference(const AttentionProblem& problem, AttentionOutputs& out);
 absl::Status AttendTiled(const AttentionProblem& problem, ThreadPool& pool,
                          const StopCheck& stop, AttentionOutputs& out);
 // What AttendTiled allocates, in bytes.
-int64_t TiledScratchBytes(const AttentionProblem& problem);
+int64_t TiledScratchBytes(const AttentionProblem& problem, int thread_count);
 
 }  // namespace locus

@@ -1,5 +1,6 @@
 // The slow twin: what attention is, with nothing done for speed. The kernel is
 // tested against it, and it is tested against goldens from elsewhere.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -54,25 +55,26 @@ std::vector<double> Scores(const AttentionProblem& problem, int64_t b,
   return scores;
 }
 
-// Turns scores into weights, in place; returns ln sum exp.
+// Turns scores into weights, in place; returns ln sum exp. A key that is not
+// seen has weight 0 even where what is seen is not a number.
 double Softmax(std::vector<double>& scores) {
   double largest = kHidden;
-  for (const double score : scores) largest = std::fmax(largest, score);
-  if (largest == kHidden) {
-    // Nothing to see, unless what is seen is not a number.
-    double seen = 0;
-    for (double& score : scores) {
-      if (score != kHidden) seen = score;
-      score = score == kHidden ? 0 : score;
-    }
-    return seen == 0 ? kHidden : seen;
+  bool sees_nan = false;
+  for (const double score : scores) {
+    largest = std::fmax(largest, score);
+    sees_nan |= std::isnan(score);
+  }
+  if (largest == kHidden && !sees_nan) {
+    std::fill(scores.begin(), scores.end(), 0.0);
+    return kHidden;
   }
   double sum = 0;
-  for (double& score : scores) {
-    score = score == kHidden ? 0 : std::exp(score - largest);
-    sum += score;
+  for (const double score : scores) {
+    if (score != kHidden) sum += std::exp(score - largest);
   }
-  for (double& score : scores) score /= sum;
+  for (double& score : scores) {
+    score = score == kHidden ? 0 : std::exp(score - largest) / sum;
+  }
   return largest + std::log(sum);
 }
 

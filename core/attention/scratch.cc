@@ -5,8 +5,6 @@
 namespace locus {
 namespace {
 
-// What an ordinary head takes is kept; what a giant one took is given back when
-// the next block of ordinary size comes along.
 constexpr int64_t kKeptBytes = int64_t{4} << 20;
 
 struct Buffer {
@@ -14,16 +12,25 @@ struct Buffer {
   int64_t size = 0;
 };
 
+Buffer& ThreadBuffer() {
+  thread_local Buffer buffer;
+  return buffer;
+}
+
 }  // namespace
 
 char* ThreadScratch(int64_t bytes) {
-  thread_local Buffer buffer;
-  const bool oversized = buffer.size > kKeptBytes && bytes <= kKeptBytes;
-  if (bytes > buffer.size || oversized) {
-    buffer.bytes = AlignedBuffer<char>(bytes);
-    buffer.size = bytes;
+  Buffer& buffer = ThreadBuffer();
+  if (bytes > buffer.size) {
+    buffer = Buffer();  // not both at once
+    buffer = Buffer{AlignedBuffer<char>(bytes), bytes};
   }
   return buffer.bytes.get();
+}
+
+void TrimThreadScratch() {
+  Buffer& buffer = ThreadBuffer();
+  if (buffer.size > kKeptBytes) buffer = Buffer();
 }
 
 }  // namespace locus

@@ -13,6 +13,9 @@ namespace locus {
 // held before is gone; it is valid until this thread asks again.
 char* ThreadScratch(int64_t bytes);
 
+// Gives back what only a giant head needed; keeps what an ordinary one takes.
+void TrimThreadScratch();
+
 // Hands out pieces of the thread's scratch, each aligned for any vector.
 template <typename T>
 class ScratchArena {

@@ -113,7 +113,8 @@ HWY_INLINE Vector<T> Exp2(Vector<T> x) {
   }
   const auto exponent = hn::ShiftLeft<kMantissaBits>(hn::ConvertTo(di, whole));
   const auto scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, power), exponent));
-  return hn::IfThenZeroElse(vanishes, scaled);
+  // The integer made of a NaN can turn it into a number.
+  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(vanishes, scaled));
 }
 
 // The running softmax of a block, per query.

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "core/attention/problem.h"
+#include "core/base/stopper.h"
 
 namespace locus {
 
@@ -17,6 +18,9 @@ namespace locus {
 inline constexpr int64_t kTileKeys = 64;
 // Keys, or value columns, that one pass of the inner loop takes.
 inline constexpr int64_t kGroup = 4;
+
+inline constexpr double kLog2E = 1.4426950408889634074;
+inline constexpr double kLn2 = 0.69314718055994530942;
 
 inline constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -38,12 +42,12 @@ struct PackedHead {
 // How the bias reaches a tile.
 enum class BiasMode {
   kNone,
-  // From a table over all offsets of the call: bounded, consecutive positions.
+  // From a table over all offsets of the call: small, consecutive positions.
   kTable,
-  // From the offsets of each tile, relative to the block's nearest key:
-  // unbounded, consecutive positions.
+  // From the offsets of each tile, relative to the largest the block's first
+  // query sees: not steep, consecutive positions.
   kDiagonal,
-  // One by one.
+  // One by one, relative to the largest each query sees.
   kGeneral,
 };
 
@@ -63,6 +67,8 @@ struct BlockTask {
   // -(Tk - 1) on, with BlockQueries() entries to spare.
   const T* bias_table = nullptr;
   AttentionOutputs* out = nullptr;
+  // Asked every few tiles; what a stopped block leaves behind is not used.
+  Stopper* stopper = nullptr;
 };
 
 // The kernel compiled for the best instruction set of this machine.

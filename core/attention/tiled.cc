@@ -2,10 +2,8 @@
 // hands out blocks of queries to the threads. Which thread computes a block
 // does not matter to its result, and nothing here depends on their number.
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -13,39 +11,15 @@
 #include "core/attention/scratch.h"
 #include "core/attention/tile.h"
 #include "core/base/aligned_buffer.h"
+#include "core/base/stopper.h"
 
 namespace locus {
 namespace {
 
-constexpr double kLog2E = 1.4426950408889634074;
 // Heads are packed together as long as they fit into this.
 constexpr int64_t kWaveBytes = int64_t{32} << 20;
 // No instruction set has longer blocks.
 constexpr int64_t kMaxBlockQueries = 64;
-
-// Keeps the first status that is not OK and lets everyone know of it.
-class Stopper {
- public:
-  explicit Stopper(const StopCheck& check) : check_(check) {}
-
-  bool ShouldStop() {
-    if (stopped_.load(std::memory_order_relaxed)) return true;
-    if (!check_) return false;
-    absl::Status status = check_();
-    if (status.ok()) return false;
-    const std::lock_guard lock(mutex_);
-    if (!stopped_.exchange(true)) status_ = std::move(status);
-    return true;
-  }
-  // After all threads are done.
-  absl::Status status() const { return status_; }
-
- private:
-  const StopCheck& check_;
-  std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  absl::Status status_;
-};
 
 int64_t TileCount(const AttentionProblem& problem) {
   return (problem.key_count + kTileKeys - 1) / kTileKeys;
@@ -76,9 +50,12 @@ BiasMode ChooseBiasMode(const AttentionProblem& problem) {
       !problem.key_positions.is_range()) {
     return BiasMode::kGeneral;
   }
-  if (problem.bias->is_bounded()) return BiasMode::kTable;
-  // A mask may hide the near keys; then the far ones have to be exact.
-  return problem.mask ? BiasMode::kGeneral : BiasMode::kDiagonal;
+  if (problem.bias->is_small()) return BiasMode::kTable;
+  // Queries of a block share what the diagonal is relative to; that is exact
+  // enough if the bias changes little over a block, and if no mask hides the
+  // keys that it is relative to.
+  const bool gentle = problem.bias->steepness() * kMaxBlockQueries <= 64;
+  return gentle && !problem.mask ? BiasMode::kDiagonal : BiasMode::kGeneral;
 }
 
 int64_t BiasTableElements(const AttentionProblem& problem) {
@@ -93,12 +70,13 @@ struct Angles {
   std::vector<T> sin;  // [positions, pairs]
 
   void Fill(const Rotation& rotation, const Positions& positions,
-            ThreadPool& pool) {
+            ThreadPool& pool, Stopper& stopper) {
     constexpr int64_t kRows = 64;
     pairs = rotation.pair_count();
     cos.resize(positions.size() * pairs);
     sin.resize(positions.size() * pairs);
     pool.ParallelFor((positions.size() + kRows - 1) / kRows, [&](int64_t n) {
+      if (stopper.ShouldStop()) return;
       const int64_t end = std::min(positions.size(), (n + 1) * kRows);
       for (int64_t i = n * kRows; i < end; ++i) {
         rotation.Angles(positions[i], &cos[i * pairs], &sin[i * pairs]);
@@ -129,8 +107,10 @@ class TiledAttention {
     irregular_.reset(new bool[wave_heads * TileCount(problem_) + 1]);
     if (bias_mode_ == BiasMode::kTable) FillBiasTable();
     if (problem_.rotation) {
-      query_angles_.Fill(*problem_.rotation, problem_.query_positions, pool_);
-      key_angles_.Fill(*problem_.rotation, problem_.key_positions, pool_);
+      query_angles_.Fill(*problem_.rotation, problem_.query_positions, pool_,
+                         stopper_);
+      key_angles_.Fill(*problem_.rotation, problem_.key_positions, pool_,
+                       stopper_);
     }
     for (int64_t first = 0; first < head_count; first += wave_heads) {
       const int64_t count = std::min(wave_heads, head_count - first);
@@ -171,6 +151,7 @@ class TiledAttention {
       PackKeys(first_head + slot, slot, first_key, count);
       irregular_[slot * tiles + item % tiles] =
           PackValues(first_head + slot, slot, first_key, count);
+      TrimThreadScratch();
     });
   }
 
@@ -250,6 +231,7 @@ class TiledAttention {
         task.bias_table = bias_table_.data() + h * BiasTableElements(problem_);
       }
       task.out = &out_;
+      task.stopper = &stopper_;
       TiledKernel<T>::AttendBlock(task);
     });
   }
@@ -282,8 +264,7 @@ int64_t BlockScratchBytes(const AttentionProblem& problem) {
          kPieces * AlignedBuffer<char>::kAlignment;
 }
 
-int64_t TiledScratchBytes(const AttentionProblem& problem) {
-  constexpr int64_t kThreads = 32;
+int64_t TiledScratchBytes(const AttentionProblem& problem, int thread_count) {
   if (problem.batch_count == 0 || problem.query_count == 0) return 0;
   const int64_t element = SizeOf(problem.wide_dtype);
   const int64_t blocks = problem.batch_count * problem.query_head_count *
@@ -298,7 +279,8 @@ int64_t TiledScratchBytes(const AttentionProblem& problem) {
     bytes += (problem.query_count + problem.key_count) *
              problem.rotation->pair_count() * 2 * element;
   }
-  return bytes + std::min(kThreads, blocks) * BlockScratchBytes(problem);
+  return bytes +
+         std::min<int64_t>(thread_count, blocks) * BlockScratchBytes(problem);
 }
 
 absl::Status AttendTiled(const AttentionProblem& problem, ThreadPool& pool,

@@ -29,9 +29,6 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-constexpr double kLog2E = 1.4426950408889634074;
-constexpr double kLn2 = 0.69314718055994530942;
-
 // The tiles of keys between the block's first and last visible one.
 struct Tile {
   int64_t first = 0;  // key index
@@ -93,12 +90,19 @@ class Block {
 
  private:
   static constexpr int64_t kBlock = BlockQueries<T>();
+  // Some hundred microseconds of work.
+  static constexpr int64_t kTilesBetweenChecks = 32;
 
   template <typename Body>
   void ForEachTile(const Body& body) {
     if (visible_.empty()) return;
+    int64_t until_check = kTilesBetweenChecks;
     for (int64_t first = visible_.first / kTileKeys * kTileKeys;
          first < visible_.last; first += kTileKeys) {
+      if (--until_check == 0) {
+        if (task_.stopper->ShouldStop()) return;
+        until_check = kTilesBetweenChecks;
+      }
       body(Tile{first, std::min(kTileKeys, problem_.key_count - first)});
     }
   }
@@ -136,6 +140,7 @@ class Block {
                   Largest(visible_, [this](int64_t j) { return Bias(0, j); }));
     } else if (AddedNeedsShift()) {
       for (int64_t lane = 0; lane < query_count_; ++lane) {
+        if (task_.stopper->ShouldStop()) return;
         const KeyInterval visible =
             problem_.VisibleKeys(task_.first_query + lane);
         shifts_[lane] = Largest(
@@ -150,8 +155,7 @@ class Block {
     if (problem_.mask && problem_.mask->tensor.dtype != DType::kBool) {
       return true;
     }
-    return task_.bias_mode == BiasMode::kGeneral &&
-           !problem_.bias->is_bounded();
+    return task_.bias_mode == BiasMode::kGeneral && !problem_.bias->is_small();
   }
 
   // The largest value over the keys; 0 if that is not finite.
@@ -368,19 +372,22 @@ class Block {
   // scores_ hold the tile's scores again; the softmax is complete by now.
   void WriteWeights(const Tile& tile) {
     constexpr Tag<T> d;
+    const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
     for (int64_t lane = 0; lane < kBlock; lane += Lanes<T>()) {
       const auto max = hn::Load(d, running_.max + lane);
-      const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
+      const auto sum = hn::Load(d, running_.sum + lane);
       const auto reference = hn::IfThenZeroElse(hn::Eq(max, hidden), max);
       for (int64_t j = 0; j < tile.count; ++j) {
         T* const place = scores_ + j * kBlock + lane;
-        hn::Store(Exp2<T>(hn::Sub(hn::Load(d, place), reference)), d, place);
+        const auto score = hn::Load(d, place);
+        const auto weight = hn::Div(Exp2<T>(hn::Sub(score, reference)), sum);
+        // Not seen is 0, even of a query that has seen nothing, or a NaN.
+        hn::Store(hn::IfThenZeroElse(hn::Eq(score, hidden), weight), d, place);
       }
     }
     for (int64_t lane = 0; lane < query_count_; ++lane) {
-      const T normalizer = Normalizer(lane);
       for (int64_t j = 0; j < tile.count; ++j) {
-        row_[j] = scores_[j * kBlock + lane] * normalizer;
+        row_[j] = scores_[j * kBlock + lane];
       }
       const int64_t query =
           problem_.QueryIndex(task_.b, task_.h, task_.first_query + lane);
@@ -410,9 +417,13 @@ class Block {
 
 int64_t BlockQueriesF32() { return BlockQueries<float>(); }
 int64_t BlockQueriesF64() { return BlockQueries<double>(); }
-void AttendBlockF32(const BlockTask<float>& task) { Block<float>(task).Run(); }
+void AttendBlockF32(const BlockTask<float>& task) {
+  Block<float>(task).Run();
+  TrimThreadScratch();
+}
 void AttendBlockF64(const BlockTask<double>& task) {
   Block<double>(task).Run();
+  TrimThreadScratch();
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

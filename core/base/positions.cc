@@ -49,7 +49,8 @@ absl::StatusOr<Positions> Positions::Ids(std::vector<int64_t> ids) {
   if (consecutive) {
     positions.start_ = ids.empty() ? 0 : ids[0];
   } else {
-    positions.ids_ = std::move(ids);
+    positions.ids_ =
+        std::make_shared<const std::vector<int64_t>>(std::move(ids));
   }
   return positions;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -9,7 +10,7 @@
 namespace locus {
 
 // Positions of a sequence, never negative: a range, or any list of ids. A range
-// costs nothing to store however long it is. Cheap to move; immutable.
+// costs nothing to store however long it is. Immutable; copies share the ids.
 class Positions {
  public:
   // None.
@@ -22,7 +23,7 @@ class Positions {
 
   int64_t size() const { return size_; }
   int64_t operator[](int64_t i) const {
-    return is_range_ ? start_ + i : ids_[i];
+    return is_range_ ? start_ + i : (*ids_)[i];
   }
   // Whether each position is the one before plus one.
   bool is_range() const { return is_range_; }
@@ -34,7 +35,7 @@ class Positions {
   int64_t start_ = 0;
   int64_t size_ = 0;
   int64_t max_ = -1;
-  std::vector<int64_t> ids_;
+  std::shared_ptr<const std::vector<int64_t>> ids_;
 };
 
 }  // namespace locus

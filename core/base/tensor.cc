@@ -8,6 +8,22 @@
 namespace locus {
 namespace {
 constexpr size_t kMaxRank = 8;
+// What the extents of an empty tensor may multiply to, not counting zeros: no
+// bytes stand behind them, and whoever loops over one of them must come to an
+// end.
+constexpr int64_t kMaxEmptyExtent = int64_t{1} << 24;
+
+bool IsAbsurd(const Shape& shape, int64_t count) {
+  if (count > 0) return false;
+  int64_t product = 1;
+  for (const int64_t extent : shape) {
+    if (extent == 0) continue;
+    if (extent > kMaxEmptyExtent / product) return true;
+    product *= extent;
+  }
+  return false;
+}
+
 }  // namespace
 
 int64_t TensorView::element_count() const { return *ElementCount(shape); }
@@ -27,6 +43,13 @@ absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
                         absl::StrCat("is ", ToString(shape),
                                      "; extents must not be negative and their "
                                      "product must fit into 63 bits"));
+  }
+  if (IsAbsurd(shape, *count)) {
+    return InvalidField("shape",
+                        absl::StrCat("is ", ToString(shape),
+                                     "; the extents of an empty tensor must "
+                                     "multiply to at most ",
+                                     kMaxEmptyExtent, " besides its zeros"));
   }
   if (static_cast<uint64_t>(*size) != bytes.size()) {
     return InvalidField(

@@ -31,8 +31,8 @@ struct TensorView {
 };
 
 // A view of `bytes`, or INVALID_ARGUMENT if an extent is negative, there are
-// more than 8 axes, or the size is not exactly that of the elements. Fields
-// in the error are `shape` and `data`.
+// more than 8 axes, an empty tensor has absurd extents, or the size is not
+// exactly that of the elements. Fields in the error are `shape` and `data`.
 absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
                                           absl::string_view bytes);
 

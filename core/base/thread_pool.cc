@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -25,18 +26,34 @@ struct Job {
   std::condition_variable all_done;
   int64_t done = 0;
 
+  std::atomic<bool> failed = false;
+  std::exception_ptr failure;  // the first one, behind the mutex
+
   void Run() {
     int64_t finished = 0;
-    for (int64_t i; (i = next.fetch_add(1)) < count; ++finished) body(i);
+    for (int64_t i; (i = next.fetch_add(1)) < count; ++finished) {
+      if (!failed.load(std::memory_order_relaxed)) RunItem(i);
+    }
     if (finished == 0) return;
     const std::lock_guard lock(mutex);
     done += finished;
     if (done == count) all_done.notify_all();
   }
 
+  // Only memory can run out here; the caller of ParallelFor hears of it.
+  void RunItem(int64_t i) {
+    try {
+      body(i);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failed.exchange(true)) failure = std::current_exception();
+    }
+  }
+
   void Wait() {
     std::unique_lock lock(mutex);
     all_done.wait(lock, [this] { return done == count; });
+    if (failure) std::rethrow_exception(failure);
   }
 };
 

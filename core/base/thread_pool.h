@@ -22,8 +22,9 @@ class ThreadPool {
 
   // Calls body(i) once for every i in [0, count), on the calling thread and on
   // pool threads that are free, and returns when all have returned. Items are
-  // handed out in order. `body` must not throw, and must not depend on which
-  // thread runs which item. Nested calls are allowed.
+  // handed out in order. `body` must not depend on which thread runs which
+  // item. If it throws (memory can run out), the items left are dropped and the
+  // caller gets the exception. Nested calls are allowed.
   void ParallelFor(int64_t count, const std::function<void(int64_t)>& body);
 
  private:

@@ -9,6 +9,7 @@
 // above. A second rule, m_h = 2^(-h), is found in course material and agrees
 // for H = 8. The bias is added after the scale. Past the training length the
 // penalty goes on growing, and distant keys fade: perplexity holds.
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -62,7 +63,14 @@ class AlibiBias final : public ScoreBias {
     return -slopes_[head] *
            static_cast<double>(symmetric_ ? std::abs(offset) : offset);
   }
-  bool is_bounded() const override { return false; }
+  bool is_small() const override { return false; }
+  double steepness() const override {
+    double steepest = 0;
+    for (const double slope : slopes_) {
+      steepest = std::max(steepest, std::abs(slope));
+    }
+    return steepest;
+  }
   bool is_causal() const override { return !symmetric_; }
   std::vector<double> slopes() const override { return slopes_; }
 

@@ -1,14 +1,13 @@
 #include "core/encoding/encode.h"
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <limits>
-#include <mutex>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/base/stopper.h"
 
 namespace locus {
 namespace {
@@ -20,24 +19,14 @@ constexpr int64_t kRowsPerStep = 16;
 // done or `stop` says otherwise.
 absl::Status ForRows(int64_t count, ThreadPool& pool, const StopCheck& stop,
                      const std::function<void(int64_t, int64_t)>& body) {
-  std::mutex mutex;
-  absl::Status status;
-  std::atomic<bool> stopped = false;
+  Stopper stopper(stop);
   pool.ParallelFor((count + kRowsPerStep - 1) / kRowsPerStep,
                    [&](int64_t step) {
-                     if (stopped) return;
-                     if (stop) {
-                       if (absl::Status asked = stop(); !asked.ok()) {
-                         const std::lock_guard lock(mutex);
-                         status = std::move(asked);
-                         stopped = true;
-                         return;
-                       }
-                     }
+                     if (stopper.ShouldStop()) return;
                      const int64_t first = step * kRowsPerStep;
                      body(first, std::min(count, first + kRowsPerStep));
                    });
-  return status;
+  return stopper.status();
 }
 
 // The rows of an input [..., T, width], any of them at a time.
@@ -122,14 +111,14 @@ absl::Status RunBias(const ScoreBias& bias, const Positions& positions,
                      const Positions& key_positions, ThreadPool& pool,
                      const StopCheck& stop, Tensor& table,
                      const TensorView* input, Tensor* output) {
+  // Nothing to fill in; and only then can the extents be anything.
+  if (table.element_count() == 0) return absl::OkStatus();
   const int64_t head_count = table.shape()[0];
   const int64_t query_count = positions.size();
   const int64_t key_count = key_positions.size();
   const int64_t row_count = head_count * query_count;
   const int64_t outer_count =
-      input == nullptr || row_count * key_count == 0
-          ? 0
-          : input->element_count() / (row_count * key_count);
+      input == nullptr ? 0 : input->element_count() / (row_count * key_count);
   return ForRows(row_count, pool, stop, [&](int64_t row, int64_t last) {
     std::vector<double> values(key_count);
     std::vector<double> scores(key_count);
@@ -205,7 +194,8 @@ absl::Status EncodeJob::ResolveDefaults(const Scheme& scheme) {
     return InvalidField("dtype", absl::StrCat("is ", NameOf(options_.dtype),
                                               "; must be floating point"));
   }
-  if (options_.positions) {
+  const bool given = options_.positions.has_value();
+  if (given) {
     positions_ = *std::move(options_.positions);
   } else if (input != nullptr) {
     positions_ = FirstPositions(input->extent(-2));
@@ -220,11 +210,8 @@ absl::Status EncodeJob::ResolveDefaults(const Scheme& scheme) {
   }
   if (options_.key_positions) {
     key_positions_ = *std::move(options_.key_positions);
-  } else if (on_scores && input != nullptr &&
-             input->extent(-1) != positions_.size()) {
-    key_positions_ = FirstPositions(input->extent(-1));
   } else if (on_scores) {
-    key_positions_ = positions_;
+    key_positions_ = given ? positions_ : FirstPositions(input->extent(-1));
   }
 
   int64_t& size = on_scores ? options_.head_count : options_.dim;
@@ -281,11 +268,10 @@ absl::Status EncodeJob::ComputeSizes() {
   return absl::OkStatus();
 }
 
-int64_t EncodeJob::scratch_bytes() const {
-  // A few rows in double for each of a handful of threads.
-  constexpr int64_t kRowsInFlight = 64;
+int64_t EncodeJob::scratch_bytes(int thread_count) const {
+  // Three rows in double for each thread.
   const int64_t width = std::max(options_.dim, key_positions_.size());
-  return CheckedProduct({kRowsInFlight, width, sizeof(double)})
+  return CheckedProduct({3, thread_count, width, sizeof(double)})
       .value_or(std::numeric_limits<int64_t>::max());
 }
 

@@ -18,7 +18,8 @@ namespace locus {
 struct EncodeOptions {
   // Unset: 0, 1, ... along the input's sequence axis.
   std::optional<Positions> positions;
-  // Biases alone. Unset: those of the queries.
+  // Biases alone. Unset: those of the queries; 0, 1, ... along the input's last
+  // axis if those are unset, too.
   std::optional<Positions> key_positions;
   // 0: the input's last axis, or what the scheme's parameters were made for.
   int64_t dim = 0;
@@ -60,9 +61,9 @@ class EncodeJob {
   static absl::StatusOr<EncodeJob> Create(const Scheme& scheme,
                                           EncodeOptions options);
 
-  // What Run returns, and what it needs besides, in bytes.
+  // What Run returns, and what it needs besides on so many threads, in bytes.
   int64_t output_bytes() const { return output_bytes_; }
-  int64_t scratch_bytes() const;
+  int64_t scratch_bytes(int thread_count) const;
 
   // Only fails as `stop` says.
   absl::StatusOr<Encoding> Run(ThreadPool& pool, const StopCheck& stop) const;

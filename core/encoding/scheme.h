@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <variant>
 #include <vector>
@@ -73,9 +74,14 @@ class ScoreBias {
                     int64_t key_position) const = 0;
   // Whether At depends on query_position - key_position alone.
   virtual bool depends_on_offset_alone() const { return true; }
-  // Whether values stay of the size of scores however far apart tokens are. If
+  // Whether values stay of the size of scores, however far apart tokens are. If
   // not, a kernel in single precision has to work with differences.
-  virtual bool is_bounded() const { return true; }
+  virtual bool is_small() const = 0;
+  // The most by which the bias changes from one offset to the next; infinite if
+  // nobody knows.
+  virtual double steepness() const {
+    return std::numeric_limits<double>::infinity();
+  }
   // Whether it only has a meaning where keys do not follow their query.
   virtual bool is_causal() const { return false; }
   // One for each head, if it has slopes.

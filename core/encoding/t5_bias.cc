@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
@@ -25,6 +26,9 @@
 
 namespace locus {
 namespace {
+
+// What a few bytes of request may make us draw.
+constexpr int64_t kMaxDrawn = int64_t{1} << 20;
 
 // The first distance of each bucket from `exact` on, in order.
 std::vector<int64_t> LogarithmicEdges(int64_t bucket_count, int64_t exact,
@@ -39,7 +43,7 @@ std::vector<int64_t> LogarithmicEdges(int64_t bucket_count, int64_t exact,
                             static_cast<long double>(bucket_count - exact));
     // An edge that is a whole number in exact arithmetic must not be missed by
     // a rounding of the power.
-    edges.push_back(static_cast<int64_t>(std::ceil(edge * (1 - 1e-15L))));
+    edges.push_back(static_cast<int64_t>(std::ceil(edge * (1 - 1e-17L))));
   }
   return edges;
 }
@@ -80,7 +84,11 @@ class T5ScoreBias final : public ScoreBias {
         upper_half_(shape.BucketsPerDirection()),
         buckets_(shape.BucketsPerDirection(), shape.max_distance),
         head_count_(head_count),
-        table_(std::move(table)) {}
+        table_(std::move(table)),
+        is_small_(absl::c_all_of(
+            table_, [](double value) { return std::abs(value) <= 64; })) {}
+
+  bool is_small() const override { return is_small_; }
 
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
@@ -99,6 +107,7 @@ class T5ScoreBias final : public ScoreBias {
   const Buckets buckets_;
   const int64_t head_count_;
   const std::vector<double> table_;  // [bucket_count, head_count]
+  const bool is_small_;
 };
 
 class T5Bias final : public SchemeFormula {
@@ -123,6 +132,13 @@ class T5Bias final : public SchemeFormula {
                          "]; the call has ", geometry.head_count, " heads"));
       }
       return std::make_unique<T5ScoreBias>(shape_, head_count_, table_);
+    }
+    if (shape_.bucket_count * geometry.head_count > kMaxDrawn) {
+      return LimitExceeded(
+          "bucket_count", "max_drawn_biases",
+          absl::StrCat("is ", shape_.bucket_count, " for ", geometry.head_count,
+                       " heads; at most ", kMaxDrawn,
+                       " biases are drawn from a seed"));
     }
     std::vector<double> drawn(shape_.bucket_count * geometry.head_count);
     RandomStream(seed_, "t5_bias.table").FillNormal(1, absl::MakeSpan(drawn));

@@ -107,7 +107,7 @@ class ClientTest : public ::testing::Test {
   }
   ~ClientTest() override { server_->Shutdown(); }
 
-  std::unique_ptr<Client> Connect() {
+  std::unique_ptr<Client> Connect() const {
     ClientOptions options;
     options.address = absl::StrCat("127.0.0.1:", port_);
     options.timeout = absl::Seconds(30);

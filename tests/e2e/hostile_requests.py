@@ -66,6 +66,9 @@ def wrong_schemes():
                r'learned { table { dtype: DATA_TYPE_BOOL shape: 1 shape: 1 data: "\000" } }',
                "learned.table.dtype", extra="dim: 1 "),
     ]
+    cases.append(scheme("16 million drawn biases",
+                        "t5_bias { bucket_count: 4096 max_distance: 100000 }",
+                        "t5_bias.bucket_count", EXHAUSTED, "head_count: 4096 "))
     for base in ("0", "-1", "nan", "inf", "1e300"):
         cases.append(scheme(f"base {base}", f"rope {{ base: {base} }}", "rope.base"))
     return cases
@@ -183,8 +186,9 @@ def wrong_heads():
         attend("causal bias in a call that is not", heads(scheme="alibi"), INVALID,
                "scheme.alibi.symmetric"),
         attend("odd head", heads(q=(1, 1, 2, 3), scheme="rope"), INVALID, "scheme.rope.rotary_dim"),
-        attend("2^40 empty heads", hollow(scheme="alibi"), EXHAUSTED, "head_count",
-               "causal: true"),
+        attend("2^40 empty heads", hollow(heads=1 << 40), INVALID, "heads.q.shape"),
+        attend("2^62 queries of no batch", hollow(batch=0, queries=HUGE), INVALID,
+               "heads.q.shape", f"query_offset: {1 << 61}"),
         attend("weights of 16 GiB", heads(q=(1, 1, 65536, 1)), EXHAUSTED, None,
                "return_weights: true"),
     ]
@@ -199,11 +203,14 @@ def with_heads(request, *missing):
     return request
 
 
-def hollow(scheme):
-    """No elements, and so no bytes, but an astronomic number of heads."""
-    request = heads(q=(1, 1, 0, 4), scheme=scheme)
+def hollow(batch=1, heads=1, queries=0):
+    """No elements, and so no bytes, but astronomic extents."""
+    request = wire.AttendRequest()
+    request.scheme.none.SetInParent()
     for name in "qkv":
-        getattr(request.heads, name).shape[1] = 1 << 40
+        tensor = getattr(request.heads, name)
+        tensor.CopyFrom(wire.tensor(np.zeros(0)))
+        tensor.shape[:] = [batch, heads, queries, 4]
     return request
 
 
@@ -255,6 +262,10 @@ def wrong_modules():
         module("negative heads", x + "head_count: -1", INVALID, "head_count"),
         module("2^62 heads", f"{x}head_count: {HUGE}", INVALID, "head_count"),
         module("negative width", words + "dim: -8", INVALID, "dim"),
+        module("2^60 tokens of no batch",
+               f"x {{ dtype: DATA_TYPE_FLOAT32 shape: 0 shape: {1 << 60} shape: 8 }}", INVALID,
+               "x.shape"),
+        module("a gigabyte of drawn weights", words + "dim: 16000", EXHAUSTED, "dim"),
         module("width of 2^20", f"{words}dim: {1 << 20}", EXHAUSTED, None),
         module("width of 2^62", f"{words}dim: {HUGE}", EXHAUSTED, None),
         module("weights of another size", f"{x}weights {{ wq {{ {FLOATS_2X3} }} wk {{ {FLOATS_2X3} "
@@ -278,6 +289,7 @@ def wrong_bytes():
         ("a length past the end", wire.ENCODE, b"\x2a\xff\xff\xff\xff\x07abc", INVALID, "request"),
         ("no such method", "/locus.v1.EncodingService/NoSuchMethod", b"", UNIMPLEMENTED, None),
         ("no such service", "/locus.v1.NoSuchService/Encode", b"", UNIMPLEMENTED, None),
+        ("20 million ids", wire.ENCODE, many_ids(20_000_000), EXHAUSTED, "request"),
         ("four million empty words", wire.ATTEND, many_words(4_000_000), EXHAUSTED, "request"),
     ]
 
@@ -288,6 +300,24 @@ def many_words(count):
     request.scheme.none.SetInParent()
     request.module.tokens.extend([""] * count)
     return request.SerializeToString()
+
+
+def many_ids(count):
+    """A byte each on the wire, eight in memory."""
+    request = wire.EncodeRequest(dim=2)
+    request.scheme.none.SetInParent()
+    request.positions.ids.SetInParent()
+    ids = b"\x0a" + varint(count) + b"\x01" * count          # PositionIds.ids, packed
+    kind = b"\x12" + varint(len(ids)) + ids                  # Positions.ids
+    return request.SerializeToString() + b"\x12" + varint(len(kind)) + kind
+
+
+def varint(value):
+    out = b""
+    while value > 127:
+        out += bytes([value & 127 | 128])
+        value >>= 7
+    return out + bytes([value])
 
 
 def all_requests():

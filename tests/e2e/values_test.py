@@ -160,6 +160,35 @@ class ValuesTest(unittest.TestCase):
                 np.testing.assert_array_equal(wire.array(got.log_sum_exp),
                                               np.full((batch, 2, queries), -np.inf))
 
+    def test_windows_far_past_the_keys_see_nothing(self):
+        request = wire.AttendRequest()
+        request.scheme.none.SetInParent()
+        request.heads.q.CopyFrom(wire.tensor(np.ones((1, 1, 2, 4))))
+        request.heads.k.CopyFrom(wire.tensor(np.ones((1, 1, 10, 4))))
+        request.heads.v.CopyFrom(wire.tensor(np.ones((1, 1, 10, 4))))
+        request.options.query_offset, request.options.window = 1 << 40, 5
+        got = wire.array(self.client(wire.ATTEND, request).output)
+        np.testing.assert_array_equal(got, np.zeros((1, 1, 2, 4)))
+
+    def test_endless_positions_without_keys_make_an_empty_bias(self):
+        request = wire.EncodeRequest(head_count=1)
+        request.scheme.alibi.SetInParent()
+        request.positions.range.count = 1 << 60
+        request.key_positions.range.count = 0
+        self.assertEqual(list(self.client(wire.ENCODE, request).bias.bias.shape),
+                         [1, 1 << 60, 0])
+
+    def test_a_visible_nan_is_seen(self):
+        for nan in (np.nan, -np.nan):
+            request = wire.AttendRequest()
+            request.scheme.none.SetInParent()
+            keys = np.ones((1, 1, 5, 4))
+            keys[0, 0, 2, 1] = nan
+            request.heads.q.CopyFrom(wire.tensor(np.ones((1, 1, 1, 4))))
+            request.heads.k.CopyFrom(wire.tensor(keys))
+            request.heads.v.CopyFrom(wire.tensor(np.ones((1, 1, 5, 4))))
+            self.assertTrue(np.isnan(wire.array(self.client(wire.ATTEND, request).output)).all())
+
     def test_no_positions_make_an_empty_table(self):
         request = wire.EncodeRequest(dim=6)
         request.scheme.sinusoidal.SetInParent()

@@ -142,15 +142,13 @@ TEST(ConvertTest, ResultsMoveIntoTheResponse) {
   EXPECT_EQ(proto.shape(0), 100);
 }
 
-TEST(ConvertTest, BottomRightPutsTheLastQueryAtTheLastKey) {
-  v1::AttendRequest request;
-  *request.mutable_heads()->mutable_q() = Zeros({1, 1, 2, 4});
-  *request.mutable_heads()->mutable_k() = Zeros({1, 1, 7, 4});
-  request.mutable_options()->set_bottom_right(true);
-  EXPECT_EQ(ToAttentionOptions(request)->query_offset, 5);
-  request.mutable_options()->set_query_offset(5);
-  EXPECT_EQ(FieldOf(ToAttentionOptions(request).status()),
-            "options.bottom_right");
+TEST(ConvertTest, AnOffsetOfZeroIsNotAnUnsetOne) {
+  v1::AttentionOptions options;
+  EXPECT_EQ(ToAttentionOptions(options)->query_offset, std::nullopt);
+  options.set_query_offset(0);
+  options.set_bottom_right(true);
+  EXPECT_EQ(ToAttentionOptions(options)->query_offset, 0);
+  EXPECT_TRUE(ToAttentionOptions(options)->bottom_right);
 }
 
 TEST(ConvertTest, AModuleHasEmbeddingsOrTokens) {

@@ -15,7 +15,8 @@ class AttendRequestTest : public ::testing::Test {
  protected:
   AttendRequestTest() { flags_.scheme.scheme = "rope"; }
 
-  std::string Write(const std::string& name, std::vector<int64_t> shape) {
+  std::string Write(const std::string& name,
+                    const std::vector<int64_t>& shape) {
     const std::vector<float> values(
         *ElementCount(shape, v1::DATA_TYPE_FLOAT32));
     EXPECT_TRUE(

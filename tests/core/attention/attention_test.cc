@@ -129,6 +129,31 @@ TEST(AttentionJobTest, FlopsCountWhatIsVisible) {
   EXPECT_EQ(flops({.causal = true, .window = 1}), 4.0 * 4 * 8);
 }
 
+TEST(AttentionJobTest, BottomRightPutsTheLastQueryAtTheLastKey) {
+  const Tensor q = Zeros({1, 1, 2, 8});
+  const Tensor k = Zeros({1, 1, 5, 8});
+  AttentionOptions options{.causal = true, .bottom_right = true};
+  const auto create = [&](const Tensor& queries, const Tensor& keys,
+                          absl::string_view scheme) {
+    return AttentionJob::Create(
+        *MustMake(scheme), {queries.view(), keys.view(), keys.view()}, options);
+  };
+  EXPECT_EQ(create(q, k, "rope")->flops(), 4.0 * (4 + 5) * 8);
+  EXPECT_EQ(FieldOf(create(k, q, "rope").status()), "options.bottom_right");
+  EXPECT_TRUE(create(k, q, "none").ok());
+  options.query_offset = 3;
+  EXPECT_EQ(FieldOf(create(q, k, "rope").status()), "options.bottom_right");
+}
+
+TEST(AttentionJobTest, PositionsOfNobodyMustNotOverflow) {
+  const int64_t huge = std::numeric_limits<int64_t>::max();
+  const TensorView q{DType::kFloat32, {0, 1, huge, 1}, nullptr};
+  const TensorView k{DType::kFloat32, {0, 1, 1, 1}, nullptr};
+  const auto job = AttentionJob::Create(*MustMake("none"), {q, k, k},
+                                        {.query_offset = int64_t{1} << 61});
+  EXPECT_EQ(FieldOf(job.status()), "options.query_positions.count");
+}
+
 TEST(AttentionJobTest, ExtentsWithoutElementsCostNothing) {
   const int64_t huge = int64_t{1} << 62;
   const TensorView none{DType::kFloat32, {huge, huge, 0, 8}, nullptr};
@@ -138,7 +163,7 @@ TEST(AttentionJobTest, ExtentsWithoutElementsCostNothing) {
     ASSERT_TRUE(job.ok()) << job.status();
     EXPECT_EQ(job->output_bytes(), 0);
     EXPECT_EQ(job->flops(), 0);
-    EXPECT_EQ(job->scratch_bytes(), 0);
+    EXPECT_EQ(job->scratch_bytes(2), 0);
     ThreadPool pool(1);
     EXPECT_TRUE(job->Run(pool, nullptr).ok());
   }

@@ -142,6 +142,39 @@ TEST(ModuleTest, RefusalsNameTheField) {
             "options.key_positions");
 }
 
+TEST(ModuleTest, DrawingIsBoundedAndStops) {
+  ModuleInputs inputs;
+  inputs.tokens = {"a"};
+  inputs.dim = 16000;
+  const auto none = MustMake("none");
+  EXPECT_EQ(LimitOf(ModuleJob::Create(*none, inputs, {}).status()),
+            "max_drawn_dim");
+  inputs.dim = 4096;
+  const auto job = ModuleJob::Create(*none, inputs, {});
+  ASSERT_TRUE(job.ok()) << job.status();
+  ThreadPool pool(1);
+  int asked = 0;
+  const auto out = job->Run(pool, [&asked] {
+    return ++asked > 3 ? absl::DeadlineExceededError("") : absl::OkStatus();
+  });
+  EXPECT_EQ(out.status().code(), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(asked, 4);
+}
+
+TEST(ModuleTest, KeysStandAtTheirIndexUnlessTold) {
+  ModuleInputs inputs;
+  inputs.tokens = {"a", "b", "c"};
+  AttentionOptions options;
+  options.query_positions = *Positions::Range(5, 3);
+  options.return_weights = true;
+  const auto rope = MustMake("rope");
+  const auto alone = Values(*MustRun(*rope, inputs, options).weights);
+  options.key_positions = *Positions::Range(0, 3);
+  EXPECT_EQ(Values(*MustRun(*rope, inputs, options).weights), alone);
+  options.key_positions = *Positions::Range(5, 3);
+  EXPECT_NE(Values(*MustRun(*rope, inputs, options).weights), alone);
+}
+
 TEST(ModuleTest, EmptyExtentsCostNothing) {
   const TensorView x{DType::kFloat32, {0, int64_t{1} << 62, 8}, nullptr};
   ModuleInputs inputs;

@@ -138,6 +138,19 @@ Positions RandomPositions(RandomStream& random, int64_t count) {
   return *Positions::Ids(std::move(ids));
 }
 
+// Runs body with the kernel compiled for each instruction set of this machine.
+template <typename Body>
+void ForEveryInstructionSet(const Body& body) {
+  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
+    hwy::SetSupportedTargetsForTest(target);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    SCOPED_TRACE(hwy::TargetName(target));
+    body();
+    hwy::SetSupportedTargetsForTest(0);
+  }
+  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
 // A problem with sizes, types and options drawn from the seed.
 void ExpectTwinOfRandomProblem(uint64_t seed) {
   RandomStream random(seed, "tiled_test");
@@ -182,17 +195,10 @@ TEST_P(TiledRandomTest, EqualsTwin) { ExpectTwinOfRandomProblem(GetParam()); }
 INSTANTIATE_TEST_SUITE_P(Seeds, TiledRandomTest, ::testing::Range(0, 400));
 
 TEST(TiledTest, EveryInstructionSetEqualsTwin) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    SCOPED_TRACE(hwy::TargetName(target));
-    for (uint64_t seed = 1000; seed < 1100; ++seed) {
-      SCOPED_TRACE(seed);
-      ExpectTwinOfRandomProblem(seed);
-    }
+  for (uint64_t seed = 1000; seed < 1100; ++seed) {
+    SCOPED_TRACE(seed);
+    ForEveryInstructionSet([seed] { ExpectTwinOfRandomProblem(seed); });
   }
-  hwy::SetSupportedTargetsForTest(0);
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
 TEST(TiledTest, LargeLogitsStayExact) {
@@ -378,6 +384,89 @@ TEST(TiledTest, NoKeysYieldZeros) {
             std::vector<double>(3 * 8, 0.0));
 }
 
+TEST(TiledTest, WindowsBeyondTheLastKeySeeNothing) {
+  const Sizes s{.queries = 200, .keys = 130};
+  const Problem problem(s, DType::kFloat32, 14);
+  for (const int64_t offset :
+       {int64_t{0}, int64_t{100}, int64_t{129}, int64_t{130}, int64_t{1000},
+        int64_t{1} << 40, int64_t{1} << 61}) {
+    AttentionOptions options;
+    options.window = 3;
+    options.query_offset = offset;
+    options.return_weights = true;
+    options.return_log_sum_exp = true;
+    ExpectTwin(MustCreate(*MustMake("t5_bias"), problem, options),
+               DType::kFloat32);
+  }
+}
+
+TEST(TiledTest, FarOffsetsAndWindowsDoNotOverflow) {
+  const Problem problem(Sizes{.queries = 1, .keys = 10}, DType::kFloat32, 15);
+  AttentionOptions options;
+  options.query_offset = int64_t{1} << 61;
+  options.window = std::numeric_limits<int64_t>::max();
+  options.return_weights = true;
+  const auto job = MustCreate(*MustMake("none"), problem, options);
+  ThreadPool pool(1);
+  for (const double weight : Values(*job.Run(pool, nullptr)->weights)) {
+    EXPECT_GT(weight, 0);
+  }
+}
+
+// NaN of either sign in q, k or the mask of one query or key.
+void ExpectTwinWithNaN(DType dtype, int place, double nan) {
+  const Sizes s{.queries = 40, .keys = 70, .dim = 8, .value_dim = 8};
+  Problem problem(s, dtype, 16);
+  std::vector<double> added(40 * 70, 0.0);
+  if (place == 0) WriteRow(dtype, &nan, 1, problem.q.at(5 * 8 + 3));
+  if (place == 1) WriteRow(dtype, &nan, 1, problem.k.at(50 * 8 + 3));
+  if (place == 2) added[7 * 70 + 9] = nan;
+  const Tensor mask = MakeTensor(DType::kFloat32, {40, 70}, added);
+  AttentionOptions options;
+  options.mask = mask.view();
+  options.causal = true;
+  options.query_offset = 20;
+  options.return_weights = true;
+  options.return_log_sum_exp = true;
+  ExpectTwin(MustCreate(*MustMake("none"), problem, options), dtype);
+}
+
+TEST(TiledTest, VisibleNaNsAreNotHidden) {
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const int place : {0, 1, 2}) {
+      for (const double nan : {kNaN, -kNaN}) {
+        SCOPED_TRACE(::testing::Message() << place << " " << nan);
+        ForEveryInstructionSet([&] { ExpectTwinWithNaN(dtype, place, nan); });
+      }
+    }
+  }
+}
+
+TEST(TiledTest, LargeBiasesKeepTheScores) {
+  const Sizes s{.query_heads = 2, .key_heads = 2, .queries = 70, .keys = 70};
+  const Problem problem(s, DType::kFloat32, 17);
+  AttentionOptions options;
+  options.causal = true;
+  options.return_log_sum_exp = true;
+  for (const double level : {1e4, -1e6, 1e9}) {
+    std::vector<double> values(32 * 2, level);
+    for (int64_t n = 0; n < 32; ++n) values[n] += 0.1 * static_cast<double>(n);
+    const Tensor table = MakeTensor(DType::kFloat64, {32, 2}, values);
+    Arguments arguments;
+    arguments.Set("table", table.view());
+    SCOPED_TRACE(level);
+    ExpectTwin(MustCreate(*MustMake("t5_bias", arguments), problem, options),
+               DType::kFloat32);
+  }
+  for (const double slope : {1.0, 10.0, 1e4, 1e38}) {
+    Arguments arguments;
+    arguments.Set("slopes", std::vector<double>{slope, 0.5});
+    SCOPED_TRACE(slope);
+    ExpectTwin(MustCreate(*MustMake("alibi", arguments), problem, options),
+               DType::kFloat32);
+  }
+}
+
 TEST(TiledTest, ScratchGrowsLinearly) {
   const auto scratch = [](int64_t length) {
     const Problem problem(
@@ -385,7 +474,7 @@ TEST(TiledTest, ScratchGrowsLinearly) {
         DType::kFloat32, 10);
     AttentionOptions options;
     options.causal = true;
-    return MustCreate(*MustMake("t5_bias"), problem, options).scratch_bytes();
+    return MustCreate(*MustMake("t5_bias"), problem, options).scratch_bytes(2);
   };
   const int64_t short_bytes = scratch(10000);
   EXPECT_LE(scratch(80000), 8 * short_bytes + 4096);

@@ -48,6 +48,16 @@ TEST(TensorTest, SizeMustBeExact) {
             "shape");
 }
 
+TEST(TensorTest, EmptyTensorsHaveSensibleExtents) {
+  EXPECT_TRUE(MakeTensorView(DType::kFloat32, {0, 1 << 24, 0}, "").ok());
+  EXPECT_EQ(
+      FieldOf(MakeTensorView(DType::kFloat32, {0, 2, 1 << 24}, "").status()),
+      "shape");
+  EXPECT_EQ(
+      FieldOf(MakeTensorView(DType::kFloat32, {0, kMax, kMax}, "").status()),
+      "shape");
+}
+
 TEST(DTypeTest, NarrowTypesRoundToNearestEven) {
   const float values[] = {1.0f + 0x1p-8f, 1.0f + 3 * 0x1p-8f, 65520.0f};
   uint16_t bits[3];
@@ -158,6 +168,20 @@ TEST(ThreadPoolTest, ManyCallersShareThePool) {
   }
   for (std::thread& caller : callers) caller.join();
   EXPECT_EQ(sum, int64_t{4} * 200 * 136);
+}
+
+TEST(ThreadPoolTest, TheCallerHearsWhenMemoryRunsOut) {
+  for (const int threads : {1, 4}) {
+    ThreadPool pool(threads);
+    EXPECT_THROW(pool.ParallelFor(100,
+                                  [](int64_t i) {
+                                    if (i == 7) throw std::bad_alloc();
+                                  }),
+                 std::bad_alloc);
+    std::atomic<int> runs = 0;
+    pool.ParallelFor(10, [&](int64_t) { ++runs; });
+    EXPECT_EQ(runs, 10);
+  }
 }
 
 TEST(ThreadPoolTest, CallsMayBeNested) {

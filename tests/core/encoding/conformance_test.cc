@@ -47,6 +47,7 @@ class ConformanceTest : public ::testing::TestWithParam<SchemeInfo> {
     AttentionOptions options;
     options.causal = true;
     options.query_positions = positions;
+    options.key_positions = positions;
     options.return_weights = true;
     const auto scheme = Make();
     const auto job = ModuleJob::Create(*scheme, inputs, options);
@@ -191,6 +192,7 @@ std::vector<double> Unmasked(const Scheme& scheme, const TensorView& x,
   inputs.head_count = kHeads;
   AttentionOptions options;
   options.query_positions = positions;
+  options.key_positions = positions;
   const auto job = ModuleJob::Create(scheme, inputs, options);
   EXPECT_TRUE(job.ok()) << job.status();
   ThreadPool pool(1);

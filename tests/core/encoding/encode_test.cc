@@ -146,6 +146,26 @@ TEST(EncodeTest, HugeResultsAreSizedNotAllocated) {
   EXPECT_EQ(LimitOf(Refusal(*MustMake("alibi"), options)), "max_head_count");
 }
 
+TEST(EncodeTest, EndlessEmptyBiasCostsNothing) {
+  EncodeOptions options;
+  options.positions = *Positions::Range(0, int64_t{1} << 60);
+  options.key_positions = *Positions::Range(0, 0);
+  options.head_count = 1;
+  const Encoding encoding = MustEncode(*MustMake("alibi"), options);
+  EXPECT_EQ(std::get<BiasEncoding>(encoding.numbers).bias.element_count(), 0);
+}
+
+TEST(EncodeTest, KeysOfScoresStandWhereQueriesDo) {
+  const Tensor scores = RandomTensor(DType::kFloat32, {1, 2, 6}, 1, "s");
+  EncodeOptions options;
+  options.input = scores.view();
+  EXPECT_TRUE(EncodeJob::Create(*MustMake("t5_bias"), options).ok());
+  options.positions = *Positions::Range(4, 2);
+  EXPECT_EQ(FieldOf(Refusal(*MustMake("t5_bias"), options)), "input.shape");
+  options.key_positions = *Positions::Range(0, 6);
+  EXPECT_TRUE(EncodeJob::Create(*MustMake("t5_bias"), options).ok());
+}
+
 TEST(EncodeTest, StopsWhenAsked) {
   EncodeOptions options;
   options.positions = *Positions::Range(0, 1000);

@@ -341,6 +341,16 @@ TEST(T5BiasTest, ShapesThatMakeNoBucketsAreRefused) {
   EXPECT_EQ(refuse(32, 17, false), "");
 }
 
+TEST(T5BiasTest, DrawingIsBounded) {
+  Arguments arguments = With("bucket_count", int64_t{2048});
+  arguments.Set("max_distance", int64_t{100000});
+  const auto scheme = MustMake("t5_bias", arguments);
+  EXPECT_EQ(FieldOf(scheme->Compile({.head_count = 513}).status()),
+            "scheme.t5_bias.bucket_count");
+  EXPECT_EQ(LimitOf(scheme->Compile({.head_count = 513}).status()),
+            "max_drawn_biases");
+}
+
 // --- All of them -----------------------------------------------------------
 
 TEST(ArgumentsTest, RangesAndKindsAreChecked) {
