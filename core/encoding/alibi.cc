@@ -124,6 +124,11 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
       arguments.Number("bias_max"), arguments.Numbers("slopes"));
 }
 
+// A model that looks both ways has distances on both sides.
+void Suit(const TrainingSetting& setting, Arguments* arguments) {
+  if (!setting.causal) arguments->Set("symmetric", true);
+}
+
 }  // namespace
 
 SchemeInfo DescribeAlibi() {
@@ -156,6 +161,7 @@ SchemeInfo DescribeAlibi() {
       .beyond_training =
           "The penalty goes on growing, distant keys fade, perplexity holds.",
       .make = Make,
+      .suit = Suit,
   };
 }
 

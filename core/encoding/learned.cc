@@ -30,6 +30,7 @@ namespace locus {
 namespace {
 
 constexpr double kDeviation = 0.02;
+constexpr int64_t kMaxTrained = int64_t{1} << 20;
 
 // The rows of the table: given, or drawn when they are read, which makes a
 // seeded table of any length free.
@@ -52,43 +53,77 @@ struct Table {
 
 class LearnedCode final : public AdditiveCode {
  public:
-  LearnedCode(std::shared_ptr<const Table> table, std::string policy,
+  // With a trainable table, that is the one.
+  LearnedCode(std::shared_ptr<const Table> table,
+              std::shared_ptr<Table> trainable, std::string policy,
               int64_t max_position)
-      : table_(std::move(table)),
+      : trainable_(std::move(trainable)),
+        table_(trainable_ == nullptr ? std::move(table) : trainable_),
         policy_(std::move(policy)),
         stretched_(policy_ == "INTERPOLATE" && max_position >= table_->length),
         max_position_(max_position) {}
 
   void Row(int64_t position, absl::Span<double> row) const override {
-    const int64_t length = table_->length;
-    if (stretched_) return Interpolate(position, row);
-    if (position < length) return table_->Row(position, row);
-    if (policy_ == "CLAMP") return table_->Row(length - 1, row);
-    if (policy_ == "WRAP") return table_->Row(position % length, row);
-    if (policy_ == "RANDOM") {
-      return table_->Draw("learned.random/", position, row);
+    const Source source = SourceOf(position);
+    if (source.row < 0) {
+      if (policy_ == "RANDOM") {
+        return table_->Draw("learned.random/", position, row);
+      }
+      return std::fill(row.begin(), row.end(), 0.0);  // ZERO
     }
-    std::fill(row.begin(), row.end(), 0.0);  // ZERO
+    table_->Row(source.row, row);
+    if (source.next_share == 0) return;
+    std::vector<double> next(row.size());
+    table_->Row(source.row + 1, absl::MakeSpan(next));
+    for (size_t c = 0; c < row.size(); ++c) {
+      row[c] = (1 - source.next_share) * row[c] + source.next_share * next[c];
+    }
+  }
+
+  absl::Span<double> parameters() override {
+    return trainable_ == nullptr ? absl::Span<double>()
+                                 : absl::MakeSpan(trainable_->rows);
+  }
+
+  void Backward(int64_t position, absl::Span<const double> d_row,
+                absl::Span<double> d_rows) const override {
+    const Source source = SourceOf(position);
+    if (source.row < 0) return;
+    const auto add = [&](int64_t p, double share) {
+      double* const target = d_rows.data() + p * table_->dim;
+      for (size_t c = 0; c < d_row.size(); ++c) target[c] += share * d_row[c];
+    };
+    add(source.row, 1 - source.next_share);
+    if (source.next_share > 0) add(source.row + 1, source.next_share);
   }
 
  private:
-  void Interpolate(int64_t position, absl::Span<double> row) const {
+  // What a position reads: a row, mixed with the next one. Row -1: none.
+  struct Source {
+    int64_t row;
+    double next_share = 0;
+  };
+
+  Source SourceOf(int64_t position) const {
+    const int64_t length = table_->length;
+    if (stretched_) return Stretched(position);
+    if (position < length) return {position};
+    if (policy_ == "CLAMP") return {length - 1};
+    if (policy_ == "WRAP") return {position % length};
+    return {-1};
+  }
+
+  Source Stretched(int64_t position) const {
     const double length = static_cast<double>(table_->length);
     const double stretched_length = static_cast<double>(max_position_) + 1;
     const double source = std::clamp(
         (static_cast<double>(position) + 0.5) * length / stretched_length - 0.5,
         0.0, length - 1);
     const int64_t below = static_cast<int64_t>(source);
-    const int64_t above = std::min(below + 1, table_->length - 1);
-    const double share = source - static_cast<double>(below);
-    table_->Row(below, row);
-    std::vector<double> upper(row.size());
-    table_->Row(above, absl::MakeSpan(upper));
-    for (size_t c = 0; c < row.size(); ++c) {
-      row[c] = (1 - share) * row[c] + share * upper[c];
-    }
+    return {below, source - static_cast<double>(below)};
   }
 
+  const std::shared_ptr<Table> trainable_;  // the table, or null
   const std::shared_ptr<const Table> table_;
   const std::string policy_;
   const bool stretched_;
@@ -119,11 +154,31 @@ class Learned final : public SchemeFormula {
                        " rows; shorten the call, lengthen the table, or choose "
                        "CLAMP, WRAP, ZERO, RANDOM or INTERPOLATE"));
     }
-    return std::make_unique<LearnedCode>(table_, policy_,
-                                         geometry.max_position);
+    if (geometry.trainable && table_->length > kMaxTrained / geometry.dim) {
+      return LimitExceeded(
+          "max_length", "max_trained_table",
+          absl::StrCat("is ", table_->length, " for a width of ", geometry.dim,
+                       "; a table of at most ", kMaxTrained,
+                       " numbers is trained"));
+    }
+    return std::make_unique<LearnedCode>(
+        table_, geometry.trainable ? TrainableTable(geometry.dim) : nullptr,
+        policy_, geometry.max_position);
   }
 
  private:
+  // A copy of the table with all its rows drawn.
+  std::shared_ptr<Table> TrainableTable(int64_t dim) const {
+    auto copy = std::make_shared<Table>(*table_);
+    if (copy->dim != 0) return copy;
+    copy->rows.resize(copy->length * dim);
+    for (int64_t p = 0; p < copy->length; ++p) {
+      table_->Row(p, absl::MakeSpan(copy->rows).subspan(p * dim, dim));
+    }
+    copy->dim = dim;
+    return copy;
+  }
+
   const std::shared_ptr<const Table> table_;
   const std::string policy_;
 };
@@ -161,6 +216,15 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
                                    arguments.Choice("policy"));
 }
 
+// One row for each position that is trained; what lies past them is what an
+// evaluation wants to see, so that refusing it makes no sense.
+void Suit(const TrainingSetting& setting, Arguments* arguments) {
+  if (!arguments->Has("table") && !arguments->Has("max_length")) {
+    arguments->Set("max_length", setting.train_length);
+  }
+  if (!arguments->Has("policy")) arguments->Set("policy", std::string("CLAMP"));
+}
+
 }  // namespace
 
 SchemeInfo DescribeLearned() {
@@ -190,6 +254,7 @@ SchemeInfo DescribeLearned() {
       .reference = "Gehring et al., 2017, arXiv:1705.03122",
       .beyond_training = "The table ends; policy decides what follows.",
       .make = Make,
+      .suit = Suit,
   };
 }
 

@@ -33,14 +33,29 @@ struct Geometry {
   int64_t head_count = 0;
   // The largest position of queries and keys; -1 if there is none.
   int64_t max_position = -1;
+  // Whether the scheme's own numbers are to be trained; those that can be then
+  // appear as `parameters`.
+  bool trainable = false;
+};
+
+// Numbers of a compiled scheme that training changes. They are the scheme's
+// own: whoever trains writes them, between calls of anything else.
+class Trainable {
+ public:
+  virtual ~Trainable() = default;
+  // Empty unless compiled as trainable, and for schemes that learn nothing.
+  virtual absl::Span<double> parameters() { return {}; }
 };
 
 // Added to the embeddings. Thread-safe.
-class AdditiveCode {
+class AdditiveCode : public Trainable {
  public:
-  virtual ~AdditiveCode() = default;
   // The code of one position; row: [dim].
   virtual void Row(int64_t position, absl::Span<double> row) const = 0;
+  // Adds to `d_parameters` what a gradient of the row at a position is for the
+  // parameters.
+  virtual void Backward(int64_t position, absl::Span<const double> d_row,
+                        absl::Span<double> d_parameters) const {}
 };
 
 // Turns pairs of channels of queries and keys.
@@ -67,11 +82,14 @@ struct Rotation {
 };
 
 // Added to the scores, after the scale. Thread-safe.
-class ScoreBias {
+class ScoreBias : public Trainable {
  public:
-  virtual ~ScoreBias() = default;
   virtual double At(int64_t head, int64_t query_position,
                     int64_t key_position) const = 0;
+  // Adds to `d_parameters` what a gradient of At is for the parameters.
+  virtual void Backward(int64_t head, int64_t query_position,
+                        int64_t key_position, double d_bias,
+                        absl::Span<double> d_parameters) const {}
   // Whether At depends on query_position - key_position alone.
   virtual bool depends_on_offset_alone() const { return true; }
   // Whether values stay of the size of scores, however far apart tokens are. If
@@ -133,6 +151,12 @@ inline constexpr Promise kYes{Promise::Answer::kYes};
 inline constexpr Promise kNo{Promise::Answer::kNo};
 inline constexpr Promise kNotApplicable{Promise::Answer::kNotApplicable};
 
+// What a scheme is trained for, when it is evaluated.
+struct TrainingSetting {
+  int64_t train_length = 0;
+  bool causal = true;
+};
+
 // Everything there is to say of a scheme.
 struct SchemeInfo {
   // The name of its field in the contract.
@@ -146,6 +170,9 @@ struct SchemeInfo {
   // Takes checked arguments.
   absl::StatusOr<std::unique_ptr<SchemeFormula>> (*make)(
       const Arguments& arguments);
+  // Chooses what a scheme that is to be trained leaves open, before arguments
+  // are checked; null if there is nothing to choose.
+  void (*suit)(const TrainingSetting& setting, Arguments* arguments) = nullptr;
 };
 
 // No call is wider or has more heads than this, whatever its other sizes, so

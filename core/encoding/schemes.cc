@@ -36,8 +36,12 @@ const SchemeInfo* FindScheme(absl::string_view name) {
   return found == schemes.end() ? nullptr : &*found;
 }
 
-absl::StatusOr<std::unique_ptr<Scheme>> MakeScheme(const SchemeInfo& info,
-                                                   Arguments arguments) {
+absl::StatusOr<std::unique_ptr<Scheme>> MakeScheme(
+    const SchemeInfo& info, Arguments arguments,
+    const TrainingSetting* setting) {
+  if (setting != nullptr && info.suit != nullptr) {
+    info.suit(*setting, &arguments);
+  }
   if (const absl::Status checked = arguments.Check(info.parameters);
       !checked.ok()) {
     return Within(info.name, checked);

@@ -17,8 +17,10 @@ absl::Span<const SchemeInfo> AllSchemes();
 const SchemeInfo* FindScheme(absl::string_view name);
 
 // A scheme from its arguments. Field paths in errors begin with its name, such
-// as `rope.base`.
-absl::StatusOr<std::unique_ptr<Scheme>> MakeScheme(const SchemeInfo& info,
-                                                   Arguments arguments);
+// as `rope.base`. With a setting, what the arguments leave open is chosen to
+// suit it.
+absl::StatusOr<std::unique_ptr<Scheme>> MakeScheme(
+    const SchemeInfo& info, Arguments arguments,
+    const TrainingSetting* setting = nullptr);
 
 }  // namespace locus

@@ -79,8 +79,9 @@ struct T5Shape {
 class T5ScoreBias final : public ScoreBias {
  public:
   T5ScoreBias(const T5Shape& shape, int64_t head_count,
-              std::vector<double> table)
-      : bidirectional_(shape.bidirectional),
+              std::vector<double> table, bool trainable)
+      : trainable_(trainable),
+        bidirectional_(shape.bidirectional),
         upper_half_(shape.BucketsPerDirection()),
         buckets_(shape.BucketsPerDirection(), shape.max_distance),
         head_count_(head_count),
@@ -92,7 +93,15 @@ class T5ScoreBias final : public ScoreBias {
 
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
-    return table_[Bucket(query_position - key_position) * head_count_ + head];
+    return table_[Entry(head, query_position - key_position)];
+  }
+
+  absl::Span<double> parameters() override {
+    return trainable_ ? absl::MakeSpan(table_) : absl::Span<double>();
+  }
+  void Backward(int64_t head, int64_t query_position, int64_t key_position,
+                double d_bias, absl::Span<double> d_table) const override {
+    d_table[Entry(head, query_position - key_position)] += d_bias;
   }
 
  private:
@@ -102,11 +111,16 @@ class T5ScoreBias final : public ScoreBias {
     return bidirectional_ ? upper_half_ + buckets_(-offset) : 0;
   }
 
+  int64_t Entry(int64_t head, int64_t offset) const {
+    return Bucket(offset) * head_count_ + head;
+  }
+
+  const bool trainable_;
   const bool bidirectional_;
   const int64_t upper_half_;
   const Buckets buckets_;
   const int64_t head_count_;
-  const std::vector<double> table_;  // [bucket_count, head_count]
+  std::vector<double> table_;  // [bucket_count, head_count]
   const bool is_small_;
 };
 
@@ -131,7 +145,8 @@ class T5Bias final : public SchemeFormula {
             absl::StrCat("is [", shape_.bucket_count, ", ", head_count_,
                          "]; the call has ", geometry.head_count, " heads"));
       }
-      return std::make_unique<T5ScoreBias>(shape_, head_count_, table_);
+      return std::make_unique<T5ScoreBias>(shape_, head_count_, table_,
+                                           geometry.trainable);
     }
     if (shape_.bucket_count * geometry.head_count > kMaxDrawn) {
       return LimitExceeded(
@@ -143,7 +158,7 @@ class T5Bias final : public SchemeFormula {
     std::vector<double> drawn(shape_.bucket_count * geometry.head_count);
     RandomStream(seed_, "t5_bias.table").FillNormal(1, absl::MakeSpan(drawn));
     return std::make_unique<T5ScoreBias>(shape_, geometry.head_count,
-                                         std::move(drawn));
+                                         std::move(drawn), geometry.trainable);
   }
 
  private:
@@ -193,6 +208,10 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
   return std::make_unique<T5Bias>(shape, 0, given.extent(1), std::move(table));
 }
 
+void Suit(const TrainingSetting& setting, Arguments* arguments) {
+  if (!setting.causal) arguments->Set("bidirectional", true);
+}
+
 }  // namespace
 
 SchemeInfo DescribeT5Bias() {
@@ -229,6 +248,7 @@ SchemeInfo DescribeT5Bias() {
       .reference = "Raffel et al., 2020, arXiv:1910.10683",
       .beyond_training = "All far distances share the last bucket.",
       .make = Make,
+      .suit = Suit,
   };
 }
 
