@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 
 namespace locus {
 namespace {
@@ -13,6 +14,17 @@ constexpr char kLimitUrl[] = "locus/limit";
 std::string Payload(const absl::Status& status, const char* url) {
   const auto payload = status.GetPayload(url);
   return payload.has_value() ? std::string(*payload) : std::string();
+}
+
+// The same error with another field and message.
+absl::Status WithText(const absl::Status& status, absl::string_view field,
+                      absl::string_view message) {
+  absl::Status result(status.code(), message);
+  result.SetPayload(kFieldUrl, absl::Cord(field));
+  if (const auto limit = status.GetPayload(kLimitUrl)) {
+    result.SetPayload(kLimitUrl, *limit);
+  }
+  return result;
 }
 
 }  // namespace
@@ -43,14 +55,17 @@ std::string LimitOf(const absl::Status& status) {
 
 absl::Status Within(absl::string_view prefix, const absl::Status& status) {
   if (status.ok()) return status;
-  absl::Status result(status.code(),
-                      absl::StrCat(prefix, ".", status.message()));
-  result.SetPayload(kFieldUrl,
-                    absl::Cord(absl::StrCat(prefix, ".", FieldOf(status))));
-  if (const std::string limit = LimitOf(status); !limit.empty()) {
-    result.SetPayload(kLimitUrl, absl::Cord(limit));
-  }
-  return result;
+  return WithText(status, absl::StrCat(prefix, ".", FieldOf(status)),
+                  absl::StrCat(prefix, ".", status.message()));
+}
+
+absl::Status Renamed(absl::string_view from, absl::string_view to,
+                     const absl::Status& status) {
+  const std::string field = FieldOf(status);
+  if (!absl::StartsWith(field, from)) return status;
+  return WithText(
+      status, absl::StrCat(to, absl::string_view(field).substr(from.size())),
+      absl::StrCat(to, status.message().substr(from.size())));
 }
 
 }  // namespace locus

@@ -33,6 +33,12 @@ std::string LimitOf(const absl::Status& status);
 // was checked alone takes its place in the whole.
 absl::Status Within(absl::string_view prefix, const absl::Status& status);
 
+// The same error with `to` instead of `from` at the beginning of its field and
+// its message, if it begins so: `scheme.rope.base` becomes
+// `schemes[2].rope.base`.
+absl::Status Renamed(absl::string_view from, absl::string_view to,
+                     const absl::Status& status);
+
 }  // namespace locus
 
 #define LOCUS_CONCAT_INNER(a, b) a##b

@@ -81,9 +81,13 @@ struct ThreadPool::State {
   }
 };
 
-ThreadPool::ThreadPool(int thread_count) : state_(std::make_unique<State>()) {
+ThreadPool::ThreadPool(int thread_count, const std::function<void()>& on_start)
+    : state_(std::make_unique<State>()) {
   for (int i = 1; i < thread_count; ++i) {
-    state_->threads.emplace_back([state = state_.get()] { state->Loop(); });
+    state_->threads.emplace_back([state = state_.get(), on_start] {
+      if (on_start) on_start();
+      state->Loop();
+    });
   }
 }
 

@@ -184,6 +184,14 @@ TEST(ThreadPoolTest, TheCallerHearsWhenMemoryRunsOut) {
   }
 }
 
+TEST(ThreadPoolTest, EachThreadItStartsBeginsAsTold) {
+  std::atomic<int> begun = 0;
+  {
+    const ThreadPool pool(3, [&] { ++begun; });
+  }
+  EXPECT_EQ(begun, 2);
+}
+
 TEST(ThreadPoolTest, CallsMayBeNested) {
   ThreadPool pool(3);
   std::atomic<int> count = 0;
