@@ -1,0 +1,300 @@
+#include "core/evaluation/evaluation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/evaluation/pattern.h"
+#include "core/evaluation/summary.h"
+#include "core/evaluation/task.h"
+#include "core/evaluation/trainer.h"
+
+namespace locus {
+namespace {
+
+// Work done and work to do, in any unit.
+class Meter {
+ public:
+  explicit Meter(double total) : total_(total) {}
+  void Add(double amount) { done_ += amount; }
+  double share() const {
+    return total_ > 0 ? std::min(1.0, done_ / total_) : 1;
+  }
+
+ private:
+  const double total_;
+  double done_ = 0;
+};
+
+// What a test costs, whatever its seed.
+struct TestCost {
+  double flops = 0;
+  int64_t length = 0;
+  int64_t most_targets = 0;
+  int64_t token_count = 0;
+};
+
+TestCost CostOf(const TransformerShape& shape, int64_t length,
+                const TestSize& size) {
+  return {.flops = static_cast<double>(size.example_count) *
+                   shape.ForwardFlops(length),
+          .length = length,
+          .most_targets = size.targets_per_example,
+          .token_count = size.example_count * length};
+}
+
+}  // namespace
+
+struct EvaluationJob::Plan {
+  EvaluationSettings settings;
+  std::vector<EvaluatedScheme> schemes;
+  // Trained mode alone.
+  std::unique_ptr<Task> task;
+  TransformerShape shape;
+  TrainerOptions options;
+  std::vector<TestCost> tests;  // by length
+  int64_t scheme_size = 0;      // the most parameters a scheme has
+
+  const PatternSettings* pattern() const {
+    return std::get_if<PatternSettings>(&settings.mode);
+  }
+  const TrainedSettings& trained() const {
+    return std::get<TrainedSettings>(settings.mode);
+  }
+  double run_count() const {
+    return static_cast<double>(settings.seed_count) *
+           static_cast<double>(schemes.size());
+  }
+  double StepFlops() const {
+    return 3 * static_cast<double>(trained().training.batch_size) *
+           shape.ForwardFlops(settings.train_length);
+  }
+  double TestFlops() const {
+    double flops = 0;
+    for (const TestCost& test : tests) flops += test.flops;
+    return flops;
+  }
+  PatternCall CallOf(size_t scheme, int64_t length, uint64_t seed) const {
+    return {.scheme = schemes[scheme],
+            .settings = *pattern(),
+            .train_length = settings.train_length,
+            .eval_length = length,
+            .seed = seed};
+  }
+
+  absl::Status CheckScheme(size_t n);
+  // Everything of one scheme and one seed.
+  absl::Status RunOne(size_t scheme, uint64_t seed, ThreadPool& pool,
+                      const StopCheck& stop, EvaluationSink& sink, Meter* meter,
+                      std::vector<EvaluationCell>* cells) const;
+  absl::Status Train(size_t scheme, uint64_t seed, ThreadPool& pool,
+                     const StopCheck& stop, EvaluationSink& sink, Meter* meter,
+                     Trainer<float>* trainer) const;
+  EvaluationSummary Summarize(absl::Span<const EvaluationCell> cells) const;
+};
+
+// What fits the largest length fits all.
+absl::Status EvaluationJob::Plan::CheckScheme(size_t n) {
+  const int64_t length = settings.eval_lengths.back();
+  if (pattern() != nullptr) {
+    return CheckPattern(CallOf(n, length, settings.seed));
+  }
+  LOCUS_ASSIGN_OR_RETURN(
+      const int64_t parameter_count,
+      PositionTables<float>::ParameterCount(*schemes[n].scheme, shape, length));
+  scheme_size = std::max(scheme_size, parameter_count);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<EvaluationJob> EvaluationJob::Create(
+    EvaluationSettings settings, std::vector<EvaluatedScheme> schemes) {
+  auto plan = std::make_unique<Plan>();
+  plan->settings = std::move(settings);
+  plan->schemes = std::move(schemes);
+  if (plan->pattern() == nullptr) {
+    const TrainedSettings& trained = plan->trained();
+    LOCUS_ASSIGN_OR_RETURN(plan->task, MakeTask(trained.task, trained.corpus));
+    plan->shape = {.dim = trained.model.dim,
+                   .layer_count = trained.model.layer_count,
+                   .head_count = trained.model.head_count,
+                   .feed_forward_dim = trained.model.feed_forward_dim,
+                   .vocabulary_size = plan->task->vocabulary_size(),
+                   .causal = *trained.model.causal};
+    plan->options = {.step_count = trained.training.step_count,
+                     .learning_rate = *trained.training.learning_rate,
+                     .warmup_step_count = *trained.training.warmup_step_count,
+                     .weight_decay = *trained.training.weight_decay,
+                     .clip_norm = *trained.training.clip_norm};
+    for (const int64_t length : plan->settings.eval_lengths) {
+      plan->tests.push_back(
+          CostOf(plan->shape, length,
+                 plan->task->SizeOfTest(length, plan->settings.train_length)));
+    }
+  }
+  for (size_t n = 0; n < plan->schemes.size(); ++n) {
+    const absl::Status checked = plan->CheckScheme(n);
+    if (!checked.ok()) {
+      return Renamed("scheme", absl::StrCat("schemes[", n, "]"), checked);
+    }
+  }
+  return EvaluationJob(std::move(plan));
+}
+
+EvaluationJob::EvaluationJob(std::unique_ptr<Plan> plan)
+    : plan_(std::move(plan)) {}
+EvaluationJob::EvaluationJob(EvaluationJob&&) noexcept = default;
+EvaluationJob& EvaluationJob::operator=(EvaluationJob&&) noexcept = default;
+EvaluationJob::~EvaluationJob() = default;
+
+double EvaluationJob::flops() const {
+  double run = 0;
+  if (plan_->pattern() != nullptr) {
+    for (const int64_t length : plan_->settings.eval_lengths) {
+      run += PatternFlops(*plan_->pattern(), length);
+    }
+  } else {
+    run = static_cast<double>(plan_->options.step_count) * plan_->StepFlops() +
+          plan_->TestFlops();
+  }
+  return plan_->run_count() * run;
+}
+
+std::string EvaluationJob::WhatFits(double max_flops) const {
+  constexpr absl::string_view kFewer =
+      "fewer schemes or seeds, or shorter eval_lengths";
+  if (plan_->pattern() != nullptr) {
+    return absl::StrCat("ask for ", kFewer);
+  }
+  const double steps =
+      std::floor((max_flops / plan_->run_count() - plan_->TestFlops()) /
+                 plan_->StepFlops());
+  if (steps < 1)
+    return absl::StrCat("ask for ", kFewer, ", or a smaller model");
+  return absl::StrCat("a trained.training.step_count of ",
+                      static_cast<int64_t>(std::min(steps, 1e6)),
+                      " would fit, or ask for ", kFewer);
+}
+
+int64_t EvaluationJob::scratch_bytes(int thread_count) const {
+  const EvaluationSettings& settings = plan_->settings;
+  int64_t bytes = 0;
+  if (plan_->pattern() != nullptr) {
+    for (const int64_t length : settings.eval_lengths) {
+      bytes = std::max(bytes, PatternScratchBytes(*plan_->pattern(), length));
+    }
+    return bytes;
+  }
+  for (const TestCost& test : plan_->tests) {
+    const int64_t examples =
+        test.token_count *
+        static_cast<int64_t>(sizeof(int32_t) + sizeof(Target));
+    bytes = std::max(bytes, examples + Trainer<float>::TestBytes(
+                                           plan_->shape, test.length,
+                                           test.most_targets, thread_count));
+  }
+  return bytes + Trainer<float>::TrainingBytes(
+                     plan_->shape, settings.train_length,
+                     plan_->trained().training.batch_size, plan_->scheme_size);
+}
+
+absl::StatusOr<EvaluationSummary> EvaluationJob::Run(
+    ThreadPool& pool, const StopCheck& stop, EvaluationSink& sink) const {
+  const EvaluationSettings& settings = plan_->settings;
+  std::vector<EvaluationCell> cells;
+  Meter meter(flops());
+  absl::Status status;
+  // Seeds outermost: what is finished early compares all schemes.
+  for (int64_t s = 0; s < settings.seed_count && status.ok(); ++s) {
+    for (size_t n = 0; n < plan_->schemes.size() && status.ok(); ++n) {
+      status = plan_->RunOne(n, settings.seed + static_cast<uint64_t>(s), pool,
+                             stop, sink, &meter, &cells);
+    }
+  }
+  if (!status.ok() && !absl::IsDeadlineExceeded(status)) return status;
+  EvaluationSummary summary = plan_->Summarize(cells);
+  summary.partial = !status.ok();
+  return summary;
+}
+
+absl::Status EvaluationJob::Plan::RunOne(
+    size_t scheme, uint64_t seed, ThreadPool& pool, const StopCheck& stop,
+    EvaluationSink& sink, Meter* meter,
+    std::vector<EvaluationCell>* cells) const {
+  const auto finish = [&](EvaluationCell cell) {
+    cells->push_back(cell);
+    // Maps are large, and nothing is summed over them.
+    cells->back().attention_map.reset();
+    sink.OnCell(std::move(cell));
+  };
+  std::unique_ptr<Trainer<float>> trainer;
+  if (pattern() == nullptr) {
+    LOCUS_ASSIGN_OR_RETURN(
+        trainer, Trainer<float>::Create(shape, *schemes[scheme].scheme, options,
+                                        settings.train_length, seed));
+    LOCUS_RETURN_IF_ERROR(
+        Train(scheme, seed, pool, stop, sink, meter, trainer.get()));
+  }
+  for (size_t n = 0; n < settings.eval_lengths.size(); ++n) {
+    const int64_t length = settings.eval_lengths[n];
+    if (pattern() != nullptr) {
+      LOCUS_ASSIGN_OR_RETURN(
+          EvaluationCell cell,
+          MeasurePattern(CallOf(scheme, length, seed), pool, stop));
+      meter->Add(PatternFlops(*pattern(), length));
+      finish(std::move(cell));
+      continue;
+    }
+    const auto examples = task->Test(seed, length, settings.train_length);
+    const auto scorer = task->MakeScorer(length, settings.train_length);
+    LOCUS_RETURN_IF_ERROR(trainer->Test(
+        examples, pool, stop,
+        [&](const Example& example, absl::Span<const float> logits) {
+          scorer->Add(example, logits);
+        }));
+    meter->Add(tests[n].flops);
+    EvaluationCell cell;
+    cell.scheme_name = schemes[scheme].name;
+    cell.seed = seed;
+    cell.eval_length = length;
+    cell.metrics = scorer->Metrics();
+    finish(std::move(cell));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluationJob::Plan::Train(size_t scheme, uint64_t seed,
+                                        ThreadPool& pool, const StopCheck& stop,
+                                        EvaluationSink& sink, Meter* meter,
+                                        Trainer<float>* trainer) const {
+  for (int64_t step = 0; step < options.step_count; ++step) {
+    const auto batch = task->TrainingBatch(
+        seed, step, trained().training.batch_size, settings.train_length);
+    LOCUS_ASSIGN_OR_RETURN(const double loss, trainer->Step(batch, pool, stop));
+    meter->Add(StepFlops());
+    sink.OnProgress({.scheme_name = schemes[scheme].name,
+                     .seed = seed,
+                     .step = step + 1,
+                     .step_count = options.step_count,
+                     .loss = loss,
+                     .done_share = meter->share()});
+  }
+  return absl::OkStatus();
+}
+
+EvaluationSummary EvaluationJob::Plan::Summarize(
+    absl::Span<const EvaluationCell> cells) const {
+  SummaryQuestion question;
+  for (const EvaluatedScheme& scheme : schemes) {
+    question.scheme_names.push_back(scheme.name);
+  }
+  question.eval_lengths = settings.eval_lengths;
+  question.train_length = settings.train_length;
+  question.seed_count = settings.seed_count;
+  return pattern() != nullptr
+             ? SummarizePatterns(question, cells)
+             : SummarizeTrained(question, task->learned_when(), cells);
+}
+
+}  // namespace locus

@@ -1,0 +1,41 @@
+// The properties of position schemes, measured.
+//
+// A scheme promises properties (see Promises). Here each is put to the test on
+// a small worked case, and the number that decides is reported beside what it
+// was held to. Nothing is taken from the promise: a scheme that breaks its word
+// is found out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/encoding/scheme.h"
+
+namespace locus {
+
+enum class Verdict { kHolds, kFails, kNotApplicable };
+
+struct PropertyResult {
+  std::string property;
+  Verdict verdict = Verdict::kNotApplicable;
+  // The property holds if what was measured is at most the tolerance. Always
+  // finite: what is infinite or no number fails, and is reported as 1e308.
+  double measured = 0;
+  double tolerance = 0;
+  Promise::Answer promise = Promise::Answer::kNotApplicable;
+  // Whether the verdict is what was promised. True if the case cannot be run
+  // with the scheme's parameters: nothing was measured that speaks against it.
+  bool as_promised = true;
+  // What was done and what came out, in words.
+  std::string worked_case;
+};
+
+// All properties of a scheme in the order of Property, and then those worked
+// cases that apply to it: `slopes_geometric` for biases with slopes and
+// `worked_dot_products` for codes whose shift is linear. `promises` are only
+// compared with. The same numbers every time, in a few milliseconds and
+// megabytes.
+std::vector<PropertyResult> CheckProperties(const Scheme& scheme,
+                                            const Promises& promises);
+
+}  // namespace locus

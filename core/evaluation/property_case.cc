@@ -1,0 +1,182 @@
+#include "core/evaluation/property_case.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace locus {
+namespace {
+
+constexpr double kHuge = 1e308;
+
+bool Agrees(const Outcome& outcome, Verdict verdict, Promise::Answer promise) {
+  if (outcome.kind == Outcome::Kind::kNotRun) return true;
+  switch (promise) {
+    case Promise::Answer::kYes:
+      return verdict == Verdict::kHolds;
+    case Promise::Answer::kNo:
+      return verdict == Verdict::kFails;
+    case Promise::Answer::kNotApplicable:
+      return verdict == Verdict::kNotApplicable;
+  }
+  return false;
+}
+
+}  // namespace
+
+Outcome Measured(double measured, double tolerance, std::string worked_case) {
+  return {Outcome::Kind::kMeasured, measured, tolerance,
+          std::move(worked_case)};
+}
+
+Outcome NoMeaning(absl::string_view why) {
+  return {.kind = Outcome::Kind::kNoMeaning,
+          .worked_case = absl::StrCat("No meaning here: ", why, ".")};
+}
+
+Outcome NotRun(absl::string_view why) {
+  return {.kind = Outcome::Kind::kNotRun,
+          .worked_case = absl::StrCat("Not run: ", why, ".")};
+}
+
+PropertyResult ResultOf(absl::string_view property, const Outcome& outcome,
+                        Promise::Answer promise) {
+  PropertyResult result;
+  result.property = std::string(property);
+  if (outcome.kind == Outcome::Kind::kMeasured) {
+    // Written so that a NaN fails.
+    result.verdict = outcome.measured <= outcome.tolerance ? Verdict::kHolds
+                                                           : Verdict::kFails;
+    result.measured = std::isfinite(outcome.measured)
+                          ? std::min(outcome.measured, kHuge)
+                          : kHuge;
+    result.tolerance = outcome.tolerance;
+  }
+  result.promise = promise;
+  result.as_promised = Agrees(outcome, result.verdict, promise);
+  result.worked_case = outcome.worked_case;
+  return result;
+}
+
+std::string Digits(double value, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*g", digits, value);
+  return text;
+}
+
+double Dot(const Row& a, const Row& b) {
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+double Norm(const Row& a) { return std::sqrt(Dot(a, a)); }
+
+double Distance(const Row& a, const Row& b) {
+  double squares = 0;
+  for (size_t c = 0; c < a.size(); ++c) {
+    squares += (a[c] - b[c]) * (a[c] - b[c]);
+  }
+  return std::sqrt(squares);
+}
+
+double LargestDifference(const Row& a, const Row& b) {
+  double largest = 0;
+  for (size_t n = 0; n < a.size(); ++n) {
+    const double difference = std::abs(a[n] - b[n]);
+    // A NaN must not get lost.
+    if (!(difference <= largest)) largest = difference;
+    if (std::isnan(largest)) break;
+  }
+  return largest;
+}
+
+double LargestMagnitude(const Row& a) {
+  return LargestDifference(a, Row(a.size(), 0.0));
+}
+
+Probe::Probe(CompiledScheme compiled, int64_t dim, int64_t head_count,
+             int64_t length)
+    : compiled_(std::move(compiled)),
+      dim_(dim),
+      head_count_(head_count),
+      length_(length) {}
+
+absl::StatusOr<Probe> Probe::Make(const Scheme& scheme, int64_t length,
+                                  int64_t dim, int64_t head_count) {
+  if (scheme.dim() != 0) dim = scheme.dim();
+  if (scheme.head_count() != 0) head_count = scheme.head_count();
+  while (true) {
+    auto compiled = scheme.Compile(
+        {.dim = dim, .head_count = head_count, .max_position = length - 1});
+    if (compiled.ok()) {
+      return Probe(*std::move(compiled), dim, head_count, length);
+    }
+    if (scheme.site() != Site::kQueriesAndKeys || scheme.dim() != 0 ||
+        2 * dim > kMaxCaseDim) {
+      return compiled.status();
+    }
+    dim *= 2;
+  }
+}
+
+const AdditiveCode* Probe::code() const {
+  const auto* code = std::get_if<std::unique_ptr<AdditiveCode>>(&compiled_);
+  return code == nullptr ? nullptr : code->get();
+}
+
+const Rotation* Probe::rotation() const {
+  return std::get_if<Rotation>(&compiled_);
+}
+
+const ScoreBias* Probe::bias() const {
+  const auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_);
+  return bias == nullptr ? nullptr : bias->get();
+}
+
+bool Probe::is_empty() const {
+  return std::holds_alternative<std::monostate>(compiled_);
+}
+
+Row Probe::Code(int64_t position) const {
+  Row row(dim_);
+  code()->Row(position, absl::MakeSpan(row));
+  return row;
+}
+
+Row Probe::Rotate(int64_t position, Row row) const {
+  Row cos(rotation()->pair_count());
+  Row sin(rotation()->pair_count());
+  rotation()->Angles(position, cos.data(), sin.data());
+  rotation()->Apply(cos.data(), sin.data(), row.data());
+  return row;
+}
+
+Row Probe::Bias(int64_t query, int64_t key) const {
+  Row row(head_count_);
+  for (int64_t h = 0; h < head_count_; ++h) row[h] = bias()->At(h, query, key);
+  return row;
+}
+
+Row Probe::Mark(int64_t n, int64_t query) const {
+  if (code() != nullptr) return Code(n);
+  if (bias() != nullptr) return Bias(query, query - n);
+  if (rotation() == nullptr) return {};
+  const int64_t pairs = rotation()->pair_count();
+  Row row(2 * pairs);
+  rotation()->Angles(n, row.data(), row.data() + pairs);
+  return row;
+}
+
+int64_t Reach(const Scheme& scheme, int64_t limit, int64_t dim) {
+  int64_t reach = 0;
+  for (int64_t length = 1; length <= limit; length *= 2) {
+    if (!Probe::Make(scheme, length, dim).ok()) break;
+    reach = length;
+  }
+  return reach;
+}
+
+}  // namespace locus

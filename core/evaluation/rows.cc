@@ -1,0 +1,332 @@
+#include "core/evaluation/rows.h"
+
+#include <cmath>
+
+// The generic build runs everywhere; the steps left out here gain little over
+// the next lower one and cost compile time.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/evaluation/rows.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace locus {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+template <typename T>
+using Vector = hn::Vec<Tag<T>>;
+
+template <typename T>
+constexpr int64_t Lanes() {
+  return static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
+}
+
+// The lanes of a vector that hold the first `left` numbers; others are zero.
+template <typename T>
+HWY_INLINE Vector<T> Keep(Vector<T> v, int64_t left) {
+  if (left >= Lanes<T>()) return v;
+  return hn::IfThenElseZero(hn::FirstN(Tag<T>(), static_cast<size_t>(left)), v);
+}
+
+template <typename T>
+HWY_INLINE Vector<T> Load(const T* from, int64_t left) {
+  return Keep<T>(hn::LoadU(Tag<T>(), from), left);
+}
+
+template <typename T>
+HWY_INLINE void Store(Vector<T> v, T* to, int64_t left) {
+  if (left >= Lanes<T>()) return hn::StoreU(v, Tag<T>(), to);
+  HWY_ALIGN T lanes[Lanes<T>()];
+  hn::Store(v, Tag<T>(), lanes);
+  for (int64_t i = 0; i < left; ++i) to[i] = lanes[i];
+}
+
+template <typename T>
+HWY_INLINE T Sum(Vector<T> v) {
+  return hn::GetLane(hn::SumOfLanes(Tag<T>(), v));
+}
+
+template <typename T>
+void Normalize(MatrixView<const T> x, const T* gain, const T* shift,
+               MatrixView<T> out, T* statistics) {
+  constexpr Tag<T> d;
+  const T share = T(1) / static_cast<T>(x.columns);
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const T* const from = x.row(i);
+    auto total = hn::Zero(d);
+    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
+      total = hn::Add(total, Load<T>(from + c, x.columns - c));
+    }
+    const T mean = Sum<T>(total) * share;
+    const auto m = hn::Set(d, mean);
+    auto squares = hn::Zero(d);
+    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
+      const auto off =
+          Keep<T>(hn::Sub(hn::LoadU(d, from + c), m), x.columns - c);
+      squares = hn::MulAdd(off, off, squares);
+    }
+    const T inverse = T(1) / std::sqrt(Sum<T>(squares) * share + T(1e-5));
+    const auto s = hn::Set(d, inverse);
+    T* const to = out.row(i);
+    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
+      const auto off = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
+      Store<T>(hn::MulAdd(off, hn::LoadU(d, gain + c), hn::LoadU(d, shift + c)),
+               to + c, x.columns - c);
+    }
+    statistics[2 * i] = mean;
+    statistics[2 * i + 1] = inverse;
+  }
+}
+
+template <typename T>
+void NormalizeBackward(MatrixView<const T> d_out, MatrixView<const T> x,
+                       const T* statistics, const T* gain, MatrixView<T> d_x,
+                       T* d_gain, T* d_shift) {
+  constexpr Tag<T> d;
+  const T share = T(1) / static_cast<T>(x.columns);
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const T* const from = x.row(i);
+    const T* const grad = d_out.row(i);
+    const auto m = hn::Set(d, statistics[2 * i]);
+    const auto s = hn::Set(d, statistics[2 * i + 1]);
+    auto sum_g = hn::Zero(d);
+    auto sum_gx = hn::Zero(d);
+    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
+      const int64_t left = x.columns - c;
+      const auto off = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
+      const auto up = Load<T>(grad + c, left);
+      Store<T>(hn::MulAdd(up, off, hn::LoadU(d, d_gain + c)), d_gain + c, left);
+      Store<T>(hn::Add(up, hn::LoadU(d, d_shift + c)), d_shift + c, left);
+      const auto g = Keep<T>(hn::Mul(up, hn::LoadU(d, gain + c)), left);
+      sum_g = hn::Add(sum_g, g);
+      sum_gx = hn::Add(sum_gx, Keep<T>(hn::Mul(g, off), left));
+    }
+    const auto mean_g = hn::Set(d, Sum<T>(sum_g) * share);
+    const auto mean_gx = hn::Set(d, Sum<T>(sum_gx) * share);
+    T* const to = d_x.row(i);
+    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
+      const auto off = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
+      const auto g = hn::Mul(hn::LoadU(d, grad + c), hn::LoadU(d, gain + c));
+      const auto inner = hn::NegMulAdd(off, mean_gx, hn::Sub(g, mean_g));
+      Store<T>(hn::MulAdd(inner, s, hn::LoadU(d, to + c)), to + c,
+               x.columns - c);
+    }
+  }
+}
+
+// tanh by way of the exponential; beyond the clamp it is one to the last bit.
+template <typename T>
+HWY_INLINE Vector<T> Tanh(Vector<T> x) {
+  constexpr Tag<T> d;
+  const auto limit = hn::Set(d, T(20));
+  const auto clamped = hn::Max(hn::Min(x, limit), hn::Neg(limit));
+  const auto e = hn::Exp(d, hn::Add(clamped, clamped));
+  return hn::Sub(hn::Set(d, T(1)),
+                 hn::Div(hn::Set(d, T(2)), hn::Add(e, hn::Set(d, T(1)))));
+}
+
+constexpr double kGeluScale = 0.79788456080286535588;  // sqrt(2 / pi)
+constexpr double kGeluCube = 0.044715;
+
+// tanh(sqrt(2 / pi) (x + 0.044715 x^3))
+template <typename T>
+HWY_INLINE Vector<T> GeluTanh(Vector<T> x) {
+  constexpr Tag<T> d;
+  const auto inner =
+      hn::MulAdd(hn::Mul(x, x), hn::Set(d, T(kGeluScale * kGeluCube)),
+                 hn::Set(d, T(kGeluScale)));
+  return Tanh<T>(hn::Mul(x, inner));
+}
+
+template <typename T>
+void Gelu(MatrixView<const T> x, MatrixView<T> out) {
+  constexpr Tag<T> d;
+  const auto half = hn::Set(d, T(0.5));
+  for (int64_t i = 0; i < x.rows; ++i) {
+    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
+      const auto v = hn::LoadU(d, x.row(i) + c);
+      const auto half_v = hn::Mul(half, v);
+      Store<T>(hn::MulAdd(half_v, GeluTanh<T>(v), half_v), out.row(i) + c,
+               x.columns - c);
+    }
+  }
+}
+
+template <typename T>
+void GeluBackward(MatrixView<const T> x, MatrixView<T> g) {
+  constexpr Tag<T> d;
+  const auto half = hn::Set(d, T(0.5));
+  const auto one = hn::Set(d, T(1));
+  for (int64_t i = 0; i < x.rows; ++i) {
+    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
+      const auto v = hn::LoadU(d, x.row(i) + c);
+      const auto t = GeluTanh<T>(v);
+      // d tanh = (1 - t^2) sqrt(2 / pi) (1 + 3 * 0.044715 x^2)
+      const auto slope = hn::Mul(
+          hn::NegMulAdd(t, t, one),
+          hn::MulAdd(hn::Mul(v, v), hn::Set(d, T(3 * kGeluScale * kGeluCube)),
+                     hn::Set(d, T(kGeluScale))));
+      const auto derivative =
+          hn::Mul(half, hn::MulAdd(v, slope, hn::Add(one, t)));
+      Store<T>(hn::Mul(derivative, hn::LoadU(d, g.row(i) + c)), g.row(i) + c,
+               x.columns - c);
+    }
+  }
+}
+
+template <typename T>
+void Softmax(T* row, const T* bias, int64_t count) {
+  constexpr Tag<T> d;
+  const auto lowest = hn::Set(d, hwy::LowestValue<T>());
+  auto largest = lowest;
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    auto v = hn::LoadU(d, row + c);
+    if (bias != nullptr) v = hn::Add(v, hn::LoadU(d, bias + c));
+    if (count - c < Lanes<T>()) {
+      v = hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(count - c)), v,
+                         lowest);
+    }
+    largest = hn::Max(largest, v);
+    if (bias != nullptr) Store<T>(v, row + c, count - c);
+  }
+  const auto max = hn::MaxOfLanes(d, largest);
+  auto total = hn::Zero(d);
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    const auto e = Keep<T>(
+        hn::Exp(d, hn::Min(hn::Sub(hn::LoadU(d, row + c), max), hn::Zero(d))),
+        count - c);
+    total = hn::Add(total, e);
+    Store<T>(e, row + c, count - c);
+  }
+  const auto factor = hn::Set(d, T(1) / Sum<T>(total));
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    Store<T>(hn::Mul(hn::LoadU(d, row + c), factor), row + c, count - c);
+  }
+}
+
+template <typename T>
+void SoftmaxBackward(const T* p, T* g, int64_t count) {
+  constexpr Tag<T> d;
+  auto total = hn::Zero(d);
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    total = hn::Add(
+        total,
+        Keep<T>(hn::Mul(hn::LoadU(d, p + c), hn::LoadU(d, g + c)), count - c));
+  }
+  const auto mean = hn::SumOfLanes(d, total);
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    const auto v =
+        hn::Mul(hn::LoadU(d, p + c), hn::Sub(hn::LoadU(d, g + c), mean));
+    Store<T>(v, g + c, count - c);
+  }
+}
+
+template <typename T>
+void Add(const T* from, T* to, int64_t count) {
+  constexpr Tag<T> d;
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    Store<T>(hn::Add(hn::LoadU(d, to + c), hn::LoadU(d, from + c)), to + c,
+             count - c);
+  }
+}
+
+template <typename T>
+void Scale(T factor, T* row, int64_t count) {
+  constexpr Tag<T> d;
+  const auto f = hn::Set(d, factor);
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    Store<T>(hn::Mul(hn::LoadU(d, row + c), f), row + c, count - c);
+  }
+}
+
+template <typename T>
+double SquareSum(const T* row, int64_t count) {
+  auto total = hn::Zero(Tag<T>());
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    const auto v = Load<T>(row + c, count - c);
+    total = hn::MulAdd(v, v, total);
+  }
+  return static_cast<double>(Sum<T>(total));
+}
+
+template <typename T>
+void Adam(const AdamStep<T>& step, const T* gradient, T* moment1, T* moment2,
+          T* parameters, int64_t count) {
+  constexpr Tag<T> d;
+  constexpr T kBeta1 = T(kAdamBeta1);
+  constexpr T kBeta2 = T(kAdamBeta2);
+  for (int64_t c = 0; c < count; c += Lanes<T>()) {
+    const int64_t left = count - c;
+    const auto g =
+        hn::Mul(hn::LoadU(d, gradient + c), hn::Set(d, step.gradient_factor));
+    const auto m = hn::MulAdd(hn::Set(d, kBeta1), hn::LoadU(d, moment1 + c),
+                              hn::Mul(hn::Set(d, T(1) - kBeta1), g));
+    const auto v =
+        hn::MulAdd(hn::Set(d, kBeta2), hn::LoadU(d, moment2 + c),
+                   hn::Mul(hn::Set(d, T(1) - kBeta2), hn::Mul(g, g)));
+    const auto direction =
+        hn::Div(hn::Mul(m, hn::Set(d, step.correction1)),
+                hn::Add(hn::Sqrt(hn::Mul(v, hn::Set(d, step.correction2))),
+                        hn::Set(d, T(1e-8))));
+    const auto w = hn::LoadU(d, parameters + c);
+    const auto decayed = hn::NegMulAdd(hn::Set(d, step.decay), w, w);
+    Store<T>(m, moment1 + c, left);
+    Store<T>(v, moment2 + c, left);
+    Store<T>(hn::NegMulAdd(hn::Set(d, step.rate), direction, decayed),
+             parameters + c, left);
+  }
+}
+
+template <typename T>
+Rows<T> MakeRows() {
+  return {.Normalize = Normalize<T>,
+          .NormalizeBackward = NormalizeBackward<T>,
+          .Gelu = Gelu<T>,
+          .GeluBackward = GeluBackward<T>,
+          .Softmax = Softmax<T>,
+          .SoftmaxBackward = SoftmaxBackward<T>,
+          .Add = Add<T>,
+          .Scale = Scale<T>,
+          .SquareSum = SquareSum<T>,
+          .Adam = Adam<T>};
+}
+
+}  // namespace
+
+Rows<float> MakeRowsF32() { return MakeRows<float>(); }
+Rows<double> MakeRowsF64() { return MakeRows<double>(); }
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace locus
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace locus {
+
+HWY_EXPORT(MakeRowsF32);
+HWY_EXPORT(MakeRowsF64);
+
+template <>
+const Rows<float>& RowFunctions() {
+  static const Rows<float> rows = HWY_DYNAMIC_DISPATCH(MakeRowsF32)();
+  return rows;
+}
+template <>
+const Rows<double>& RowFunctions() {
+  static const Rows<double> rows = HWY_DYNAMIC_DISPATCH(MakeRowsF64)();
+  return rows;
+}
+
+}  // namespace locus
+#endif  // HWY_ONCE

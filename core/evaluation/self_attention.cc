@@ -1,0 +1,121 @@
+#include "core/evaluation/self_attention.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/evaluation/rows.h"
+
+namespace locus {
+namespace {
+
+// Queries at a time: what a block of scores holds.
+constexpr int64_t kBlock = 48;
+
+// One head's queries, keys and values within the rows of all.
+template <typename T>
+struct Head {
+  Head(MatrixView<T> qkv, int64_t head, int64_t head_count)
+      : dim(qkv.columns / 3 / head_count),
+        q(qkv.Columns(head * dim, dim)),
+        k(qkv.Columns((head_count + head) * dim, dim)),
+        v(qkv.Columns((2 * head_count + head) * dim, dim)) {}
+
+  int64_t dim;
+  MatrixView<T> q;
+  MatrixView<T> k;
+  MatrixView<T> v;
+};
+
+}  // namespace
+
+template <typename T>
+void SelfAttention<T>::Forward(const PositionTables<T>& positions,
+                               MatrixView<T> qkv, MatrixView<T> output,
+                               Matrix<T>* weights) {
+  const Rows<T>& rows = RowFunctions<T>();
+  const int64_t length = qkv.rows;
+  if (weights != nullptr) weights->Resize(head_count_ * length, length);
+  for (int64_t h = 0; h < head_count_; ++h) {
+    const Head<T> head(qkv, h, head_count_);
+    const T scale = T(1) / std::sqrt(static_cast<T>(head.dim));
+    for (int64_t i = 0; i < length; ++i) {
+      if (positions.rotates()) {
+        positions.Rotate(i, head.q.row(i));
+        positions.Rotate(i, head.k.row(i));
+      }
+      for (int64_t c = 0; c < head.dim; ++c) head.q.row(i)[c] *= scale;
+    }
+    keys_.PackTransposed(head.k);
+    values_.Pack(head.v);
+    for (int64_t first = 0; first < length; first += kBlock) {
+      const int64_t count = std::min(kBlock, length - first);
+      const int64_t visible = Visible(first, count, length);
+      const MatrixView<T> p = weights == nullptr
+                                  ? block_.Resize(count, visible)
+                                  : weights->view()
+                                        .Rows(h * length + first, count)
+                                        .Columns(0, visible);
+      Multiply<T>(head.q.Rows(first, count), keys_, p);
+      for (int64_t r = 0; r < count; ++r) {
+        const int64_t seen = causal_ ? first + r + 1 : length;
+        rows.Softmax(p.row(r), positions.BiasRow(h, first + r), seen);
+        std::fill(p.row(r) + seen, p.row(r) + visible, T(0));
+      }
+      Multiply<T>(p, values_,
+                  output.Rows(first, count).Columns(h * head.dim, head.dim));
+    }
+  }
+}
+
+template <typename T>
+void SelfAttention<T>::Backward(
+    const PositionTables<T>& positions, MatrixView<const T> qkv,
+    const Matrix<T>& weights, MatrixView<const T> d_output, MatrixView<T> d_qkv,
+    typename PositionTables<T>::Gradient* gradient) {
+  const Rows<T>& rows = RowFunctions<T>();
+  const int64_t length = qkv.rows;
+  for (int64_t i = 0; i < length; ++i) {
+    std::fill_n(d_qkv.row(i), d_qkv.columns, T(0));
+  }
+  for (int64_t h = 0; h < head_count_; ++h) {
+    const Head<const T> head(qkv, h, head_count_);
+    const Head<T> d_head(d_qkv, h, head_count_);
+    const T scale = T(1) / std::sqrt(static_cast<T>(head.dim));
+    keys_.Pack(head.k);
+    values_.PackTransposed(head.v);
+    for (int64_t first = 0; first < length; first += kBlock) {
+      const int64_t count = std::min(kBlock, length - first);
+      const int64_t visible = Visible(first, count, length);
+      const MatrixView<const T> p =
+          weights.view().Rows(h * length + first, count).Columns(0, visible);
+      const MatrixView<const T> d_out =
+          d_output.Rows(first, count).Columns(h * head.dim, head.dim);
+      AddTransposedProduct<T>(p, d_out, d_head.v.Rows(0, visible));
+      const MatrixView<T> d_scores = block_.Resize(count, visible);
+      Multiply<T>(d_out, values_, d_scores);
+      for (int64_t r = 0; r < count; ++r) {
+        // Weights are zero where nothing is seen, and so become the gradients.
+        rows.SoftmaxBackward(p.row(r), d_scores.row(r), visible);
+        if (positions.learns_bias()) {
+          rows.Add(d_scores.row(r), positions.BiasRow(gradient, h, first + r),
+                   causal_ ? first + r + 1 : length);
+        }
+      }
+      Multiply<T>(d_scores, keys_, d_head.q.Rows(first, count));
+      AddTransposedProduct<T>(d_scores, head.q.Rows(first, count),
+                              d_head.k.Rows(0, visible));
+    }
+    for (int64_t i = 0; i < length; ++i) {
+      for (int64_t c = 0; c < head.dim; ++c) d_head.q.row(i)[c] *= scale;
+      if (positions.rotates()) {
+        positions.RotateBackward(i, d_head.q.row(i));
+        positions.RotateBackward(i, d_head.k.row(i));
+      }
+    }
+  }
+}
+
+template class SelfAttention<float>;
+template class SelfAttention<double>;
+
+}  // namespace locus

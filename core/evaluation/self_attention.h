@@ -1,0 +1,45 @@
+// Multi-head self-attention over one sequence, forward and backward.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/matrix.h"
+#include "core/base/product.h"
+#include "core/evaluation/position_tables.h"
+
+namespace locus {
+
+// T is float or double. Keeps its scratch; one thread.
+template <typename T>
+class SelfAttention {
+ public:
+  SelfAttention(int64_t head_count, bool causal)
+      : head_count_(head_count), causal_(causal) {}
+
+  // qkv: [length, 3 dim], queries, keys and values side by side, which it
+  // rotates and scales in place; output: [length, dim].
+  // weights: [heads * length, length], kept for Backward; null: not kept.
+  void Forward(const PositionTables<T>& positions, MatrixView<T> qkv,
+               MatrixView<T> output, Matrix<T>* weights);
+
+  // From d_output to d_qkv, which is overwritten. `qkv` and `weights` are as
+  // Forward left them. Biases' gradients are added to `gradient`.
+  void Backward(const PositionTables<T>& positions, MatrixView<const T> qkv,
+                const Matrix<T>& weights, MatrixView<const T> d_output,
+                MatrixView<T> d_qkv,
+                typename PositionTables<T>::Gradient* gradient);
+
+ private:
+  // The keys that rows [first, first + count) of queries see together.
+  int64_t Visible(int64_t first, int64_t count, int64_t length) const {
+    return causal_ ? first + count : length;
+  }
+
+  const int64_t head_count_;
+  const bool causal_;
+  Matrix<T> block_;
+  PackedMatrix<T> keys_;
+  PackedMatrix<T> values_;
+};
+
+}  // namespace locus

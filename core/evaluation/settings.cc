@@ -1,0 +1,169 @@
+// The defaults of an evaluation, and what it may be asked for.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/status.h"
+#include "core/evaluation/evaluation.h"
+#include "core/evaluation/task.h"
+
+namespace locus {
+namespace {
+
+constexpr int64_t kMaxTrainLength = 2048;
+constexpr int64_t kMaxEvalLength = 16384;
+constexpr int64_t kMaxEvalLengths = 32;
+constexpr int64_t kMaxSeeds = 64;
+
+// The value, or the default if it is zero; INVALID_ARGUMENT outside the range.
+absl::Status Resolve(absl::string_view field, int64_t default_value,
+                     int64_t min, int64_t max, int64_t* value) {
+  if (*value == 0) *value = default_value;
+  if (*value >= min && *value <= max) return absl::OkStatus();
+  return InvalidField(
+      field, absl::StrCat("is ", *value, "; must be from ", min, " to ", max));
+}
+
+absl::Status Resolve(absl::string_view field, double default_value, double min,
+                     double max, std::optional<double>* value) {
+  if (!value->has_value()) *value = default_value;
+  if (**value >= min && **value <= max) return absl::OkStatus();
+  return InvalidField(
+      field, absl::StrCat("is ", **value, "; must be from ", min, " to ", max));
+}
+
+absl::Status CheckHeads(absl::string_view prefix, int64_t dim,
+                        int64_t head_count) {
+  if (dim % head_count == 0) return absl::OkStatus();
+  return InvalidField(
+      absl::StrCat(prefix, ".head_count"),
+      absl::StrCat("is ", head_count, "; must divide the width ", dim));
+}
+
+absl::Status Fill(PatternSettings* pattern) {
+  LOCUS_RETURN_IF_ERROR(Resolve("pattern.dim", 32, 1, 1024, &pattern->dim));
+  LOCUS_RETURN_IF_ERROR(
+      Resolve("pattern.head_count", 2, 1, 64, &pattern->head_count));
+  LOCUS_RETURN_IF_ERROR(
+      CheckHeads("pattern", pattern->dim, pattern->head_count));
+  return Resolve("pattern.map_size", 0, 0, 256, &pattern->map_size);
+}
+
+absl::Status Fill(const Task& task, ModelSettings* model) {
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.model.dim", 64, 4, 512, &model->dim));
+  LOCUS_RETURN_IF_ERROR(
+      Resolve("trained.model.layer_count", 2, 1, 8, &model->layer_count));
+  LOCUS_RETURN_IF_ERROR(
+      Resolve("trained.model.head_count", 4, 1, 64, &model->head_count));
+  LOCUS_RETURN_IF_ERROR(
+      CheckHeads("trained.model", model->dim, model->head_count));
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.model.feed_forward_dim",
+                                4 * model->dim, 1, 2048,
+                                &model->feed_forward_dim));
+  if (!model->causal.has_value()) model->causal = !task.is_bidirectional();
+  // Models that see what they are to say learn nothing else.
+  if (!*model->causal && !task.is_bidirectional()) {
+    return InvalidField("trained.model.causal",
+                        "is false; this task's answers stand among its tokens, "
+                        "so that a model has to be causal");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Fill(const Task& task, TrainingSettings* training) {
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.training.step_count",
+                                task.default_step_count(), 1, 1'000'000,
+                                &training->step_count));
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.training.batch_size", 32, 1, 1024,
+                                &training->batch_size));
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.training.learning_rate", 2e-3, 1e-8, 1,
+                                &training->learning_rate));
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.training.weight_decay", 0.01, 0, 1,
+                                &training->weight_decay));
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.training.clip_norm", 1, 1e-6, 1e6,
+                                &training->clip_norm));
+  if (!training->warmup_step_count.has_value()) {
+    training->warmup_step_count = training->step_count / 10;
+  }
+  int64_t& warmup = *training->warmup_step_count;
+  if (warmup >= 0 && warmup <= training->step_count) return absl::OkStatus();
+  return InvalidField("trained.training.warmup_step_count",
+                      absl::StrCat("is ", warmup, "; must be from 0 to the ",
+                                   training->step_count, " steps"));
+}
+
+absl::Status FillLengths(EvaluationSettings* settings) {
+  LOCUS_RETURN_IF_ERROR(
+      Resolve("train_length", 64, 2, kMaxTrainLength, &settings->train_length));
+  const int64_t train_length = settings->train_length;
+  auto& lengths = settings->eval_lengths;
+  if (static_cast<int64_t>(lengths.size()) > kMaxEvalLengths) {
+    return InvalidField(
+        "eval_lengths",
+        absl::StrCat("has ", lengths.size(), " values; must be at most ",
+                     kMaxEvalLengths));
+  }
+  if (lengths.empty()) {
+    const bool is_pattern =
+        std::holds_alternative<PatternSettings>(settings->mode);
+    // In halves of the training length.
+    for (const int64_t halves : is_pattern
+                                    ? std::vector<int64_t>{2, 3, 4, 6, 8}
+                                    : std::vector<int64_t>{2, 4, 8, 16}) {
+      lengths.push_back(train_length * halves / 2);
+    }
+  }
+  for (size_t n = 0; n < lengths.size(); ++n) {
+    if (lengths[n] < 2 || lengths[n] > kMaxEvalLength) {
+      return InvalidField(absl::StrCat("eval_lengths[", n, "]"),
+                          absl::StrCat("is ", lengths[n],
+                                       "; must be from 2 to ", kMaxEvalLength));
+    }
+  }
+  // What a scheme does in range is what all else is compared with.
+  lengths.push_back(train_length);
+  std::sort(lengths.begin(), lengths.end());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return absl::OkStatus();
+}
+
+absl::Status Fill(EvaluationSettings* settings, TrainedSettings* trained) {
+  auto task = MakeTask(trained->task, trained->corpus);
+  if (!task.ok()) return Within("trained", task.status());
+  LOCUS_RETURN_IF_ERROR(Fill(**task, &trained->model));
+  LOCUS_RETURN_IF_ERROR(Fill(**task, &trained->training));
+  for (const int64_t length : settings->eval_lengths) {
+    const absl::Status checked = (*task)->CheckLength(length);
+    if (checked.ok()) continue;
+    if (FieldOf(checked) != "length") return Within("trained", checked);
+    return InvalidField(
+        length == settings->train_length ? "train_length" : "eval_lengths",
+        absl::StrCat("is ", length, "; this task needs at least ",
+                     (*task)->min_length(), " tokens"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FillDefaults(EvaluationSettings* settings) {
+  LOCUS_RETURN_IF_ERROR(FillLengths(settings));
+  auto* const pattern = std::get_if<PatternSettings>(&settings->mode);
+  LOCUS_RETURN_IF_ERROR(Resolve("seed_count", pattern != nullptr ? 1 : 3, 1,
+                                kMaxSeeds, &settings->seed_count));
+  if (pattern != nullptr) return Fill(pattern);
+  return Fill(settings, &std::get<TrainedSettings>(settings->mode));
+}
+
+TrainingSetting SettingOf(const EvaluationSettings& settings) {
+  const auto* const pattern = std::get_if<PatternSettings>(&settings.mode);
+  return {
+      .train_length = settings.train_length,
+      .causal = pattern != nullptr
+                    ? pattern->causal
+                    : *std::get<TrainedSettings>(settings.mode).model.causal};
+}
+
+}  // namespace locus

@@ -1,0 +1,48 @@
+// What the cells of an evaluation say together.
+//
+// Only finished cells count. Rows and differences come scheme by scheme as
+// asked, lengths ascending, metrics in alphabetical order.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/evaluation/evaluation.h"
+#include "core/evaluation/task.h"
+
+namespace locus {
+
+// What was asked.
+struct SummaryQuestion {
+  std::vector<std::string> scheme_names;  // the first is the baseline
+  std::vector<int64_t> eval_lengths;      // ascending, with train_length
+  int64_t train_length = 0;
+  int64_t seed_count = 0;
+};
+
+// Of trained models: rows, differences to the baseline, gates, and the winner.
+//
+// A scheme passes its gate if at least half of its finished seeds learned the
+// task at train_length; one without such a seed has no gate. The winner has the
+// best mean of the gate's metric at the largest length that every scheme which
+// passed was tested at; equal means go to the one asked for first. A scheme is
+// said to have broken if that mean is worse than in range by more than a fifth.
+// `partial` is the caller's to set.
+EvaluationSummary SummarizeTrained(const SummaryQuestion& question,
+                                   const LearnedWhen& learned_when,
+                                   absl::Span<const EvaluationCell> cells);
+
+// Of patterns: rows and differences, and the scheme whose pattern changes least
+// with length. No gates: nothing was learned.
+//
+// The change of a scheme is the mean of three numbers from 0 to 1: by how much
+// entropy_shared and window_mass_shared change from train_length to the largest
+// length that all schemes have, and by which share mean_distance_shared does.
+// Schemes whose position_effect at train_length is below 0.05 are not compared:
+// where positions hardly matter, steadiness says nothing of them.
+EvaluationSummary SummarizePatterns(const SummaryQuestion& question,
+                                    absl::Span<const EvaluationCell> cells);
+
+}  // namespace locus

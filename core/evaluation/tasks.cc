@@ -1,0 +1,58 @@
+#include <array>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "core/base/status.h"
+#include "core/evaluation/task.h"
+#include "core/evaluation/tasks/agreement.h"
+#include "core/evaluation/tasks/copy.h"
+#include "core/evaluation/tasks/ordering.h"
+#include "core/evaluation/tasks/recall.h"
+#include "core/evaluation/tasks/text.h"
+
+namespace locus {
+namespace {
+
+using MadeTask = absl::StatusOr<std::unique_ptr<Task>>;
+
+struct Entry {
+  absl::string_view name;
+  MadeTask (*make)(std::string corpus);
+};
+
+template <std::unique_ptr<Task> (*make)()>
+MadeTask WithoutCorpus(std::string) {
+  return make();
+}
+
+// A new task is a line here.
+constexpr Entry kEntries[] = {
+    {"ordering", WithoutCorpus<MakeOrderingTask>},
+    {"agreement", WithoutCorpus<MakeAgreementTask>},
+    {"text", MakeTextTask},
+    {"copy", WithoutCorpus<MakeCopyTask>},
+    {"reverse", WithoutCorpus<MakeReverseTask>},
+    {"recall", WithoutCorpus<MakeRecallTask>},
+};
+
+constexpr auto kNames = [] {
+  std::array<absl::string_view, std::size(kEntries)> names;
+  for (size_t i = 0; i < names.size(); ++i) names[i] = kEntries[i].name;
+  return names;
+}();
+
+}  // namespace
+
+absl::Span<const absl::string_view> TaskNames() { return kNames; }
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name,
+                                               std::string corpus) {
+  for (const Entry& entry : kEntries) {
+    if (entry.name == name) return entry.make(std::move(corpus));
+  }
+  return InvalidField("task", absl::StrCat("'", name, "'; one of ",
+                                           absl::StrJoin(kNames, ", ")));
+}
+
+}  // namespace locus

@@ -1,0 +1,166 @@
+#include "core/evaluation/tasks/ordering.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/evaluation/tasks/examples.h"
+
+namespace locus {
+namespace {
+
+constexpr int64_t kMinDistinct = 4;
+constexpr int64_t kMaxDistinct = 6;
+
+// Sorted; at least two values differ.
+std::vector<int32_t> DrawSortedValues(int64_t count, RandomStream& stream) {
+  const int64_t distinct = Draw(stream, std::min(count, kMinDistinct),
+                                std::min(count, kMaxDistinct));
+  std::vector<int32_t> values(kOrderingValueCount);
+  std::iota(values.begin(), values.end(), 0);
+  Shuffle(stream, absl::MakeSpan(values));
+  values.resize(distinct);
+  while (static_cast<int64_t>(values.size()) < count) {
+    values.push_back(values[Draw(stream, 0, distinct - 1)]);
+  }
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+// Swaps two neighbours that differ, each such place alike.
+void SwapNeighbours(std::vector<int32_t>& sorted, RandomStream& stream) {
+  std::vector<size_t> steps;
+  for (size_t i = 1; i < sorted.size(); ++i) {
+    if (sorted[i - 1] != sorted[i]) steps.push_back(i);
+  }
+  const size_t i =
+      steps[Draw(stream, 0, static_cast<int64_t>(steps.size()) - 1)];
+  std::swap(sorted[i - 1], sorted[i]);
+}
+
+Example MakeQuestion(std::vector<int32_t> values, int32_t answer) {
+  Example example;
+  example.targets = {{static_cast<int32_t>(values.size()), answer}};
+  example.tokens = std::move(values);
+  example.tokens.push_back(kOrderingQuery);
+  return example;
+}
+
+// The answer is yes if its logit exceeds that of no.
+//
+// What knows no order gives both members of a pair the same logits, but sums
+// them in another order: rounding may put one just above zero and the other
+// just below, and make chance look like skill. Hence members whose margins
+// differ by no more than rounding can explain get one answer, that of their
+// mean. A model that tells them apart differs by orders of magnitude more.
+class OrderingScorer final : public Scorer {
+ public:
+  void Add(const Example& example, absl::Span<const float> logits) override {
+    Answer answer;
+    answer.margin =
+        static_cast<double>(logits[kOrderingYes]) - logits[kOrderingNo];
+    answer.is_sorted = example.targets.front().token == kOrderingYes;
+    answer.values = example.tokens;
+    std::sort(answer.values.begin(), answer.values.end());
+    if (!waiting_.has_value()) {
+      waiting_ = std::move(answer);
+    } else if (answer.is_sorted != waiting_->is_sorted &&
+               answer.values == waiting_->values) {
+      CountPair(*waiting_, answer);
+      waiting_.reset();
+    } else {
+      counts_.Count(*waiting_, waiting_->margin);
+      waiting_ = std::move(answer);
+    }
+  }
+
+  std::map<std::string, double> Metrics() const override {
+    Counts counts = counts_;
+    if (waiting_.has_value()) counts.Count(*waiting_, waiting_->margin);
+    const auto& [asked, yes] = counts;
+    const double right_yes = MeanOf(yes[true], asked[true]);
+    const double right_no = MeanOf(asked[false] - yes[false], asked[false]);
+    return {{"balanced_accuracy", (right_yes + right_no) / 2},
+            {"positive_rate",
+             MeanOf(yes[false] + yes[true], asked[false] + asked[true])}};
+  }
+
+ private:
+  struct Answer {
+    double margin = 0;
+    bool is_sorted = false;
+    std::vector<int32_t> values;  // sorted, with the query
+  };
+
+  // By whether the sequence is sorted.
+  struct Counts {
+    int64_t asked[2] = {0, 0};
+    int64_t yes[2] = {0, 0};
+
+    void Count(const Answer& answer, double margin) {
+      ++asked[answer.is_sorted];
+      yes[answer.is_sorted] += margin > 0;
+    }
+  };
+
+  void CountPair(const Answer& a, const Answer& b) {
+    // Logits are floats of magnitude 1 to 100 after a few hundred roundings of
+    // 6e-8 each.
+    constexpr double kRounding = 1e-4;
+    const double scale =
+        std::max({1.0, std::abs(a.margin), std::abs(b.margin)});
+    const bool alike = std::abs(a.margin - b.margin) <= kRounding * scale;
+    const double mean = (a.margin + b.margin) / 2;
+    counts_.Count(a, alike ? mean : a.margin);
+    counts_.Count(b, alike ? mean : b.margin);
+  }
+
+  Counts counts_;
+  std::optional<Answer> waiting_;
+};
+
+class OrderingTask final : public SampledTask {
+ public:
+  OrderingTask() : SampledTask("ordering", /*max_test_count=*/512) {}
+
+  int64_t vocabulary_size() const override { return kOrderingNo + 1; }
+  bool is_bidirectional() const override { return true; }
+  int64_t default_step_count() const override { return 1500; }
+  int64_t min_length() const override { return 3; }
+  std::unique_ptr<Scorer> MakeScorer(int64_t, int64_t) const override {
+    return std::make_unique<OrderingScorer>();
+  }
+  LearnedWhen learned_when() const override {
+    return {"balanced_accuracy", true, 0.85};
+  }
+
+ protected:
+  std::vector<Example> Sample(Use use, int64_t length,
+                              RandomStream& stream) const override {
+    const std::vector<int32_t> sorted = DrawSortedValues(length - 1, stream);
+    std::vector<int32_t> other = sorted;
+    if (Draw(stream, 0, 1) == 0) {
+      SwapNeighbours(other, stream);
+    } else {
+      while (std::is_sorted(other.begin(), other.end())) {
+        Shuffle(stream, absl::MakeSpan(other));
+      }
+    }
+    return {MakeQuestion(sorted, kOrderingYes),
+            MakeQuestion(std::move(other), kOrderingNo)};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeOrderingTask() {
+  return std::make_unique<OrderingTask>();
+}
+
+}  // namespace locus

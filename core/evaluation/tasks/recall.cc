@@ -1,0 +1,95 @@
+#include "core/evaluation/tasks/recall.h"
+
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "core/base/random.h"
+#include "core/evaluation/tasks/examples.h"
+
+namespace locus {
+namespace {
+
+// Leaves as many keys that are not asked for.
+constexpr int64_t kMaxQueries = kRecallKeyCount / 2;
+
+struct Counts {
+  int64_t pairs = 1;
+  int64_t queries = 1;
+};
+
+// 2 pairs + 1 + queries = length, or the most below it; at least as many pairs
+// as queries.
+Counts CountsOf(int64_t length) {
+  for (int64_t queries = kMaxQueries; queries >= 1; --queries) {
+    const int64_t rest = length - 1 - queries;
+    if (rest % 2 == 0 && rest / 2 >= queries) return {rest / 2, queries};
+  }
+  return {1, 1};
+}
+
+int32_t DrawValue(RandomStream& stream) {
+  return static_cast<int32_t>(kRecallKeyCount +
+                              Draw(stream, 0, kRecallValueCount - 1));
+}
+
+class RecallTask final : public SampledTask {
+ public:
+  RecallTask() : SampledTask("recall") {}
+
+  int64_t vocabulary_size() const override { return kRecallSeparator + 1; }
+  int64_t default_step_count() const override { return 800; }
+  int64_t min_length() const override { return 4; }
+  std::unique_ptr<Scorer> MakeScorer(int64_t, int64_t) const override {
+    return MakeTokenScorer();
+  }
+  LearnedWhen learned_when() const override {
+    return {"token_accuracy", true, 0.9};
+  }
+
+ protected:
+  std::vector<Example> Sample(Use use, int64_t length,
+                              RandomStream& stream) const override {
+    const Counts counts = CountsOf(length);
+    std::vector<int32_t> alphabet(kRecallKeyCount);
+    std::iota(alphabet.begin(), alphabet.end(), 0);
+    Shuffle(stream, absl::MakeSpan(alphabet));
+
+    // The first keys of the shuffled alphabet are those that are asked for.
+    std::vector<int32_t> keys(alphabet.begin(),
+                              alphabet.begin() + counts.queries);
+    while (static_cast<int64_t>(keys.size()) < counts.pairs) {
+      keys.push_back(
+          alphabet[Draw(stream, counts.queries, kRecallKeyCount - 1)]);
+    }
+    Shuffle(stream, absl::MakeSpan(keys));
+
+    Example example;
+    std::vector<int32_t> value_of(kRecallKeyCount, -1);
+    for (const int32_t key : keys) {
+      if (value_of[key] < 0) {
+        value_of[key] = DrawValue(stream);
+      } else if (use == Use::kTraining) {
+        example.targets.push_back(
+            {static_cast<int32_t>(example.tokens.size()), value_of[key]});
+      }
+      example.tokens.push_back(key);
+      example.tokens.push_back(value_of[key]);
+    }
+    example.tokens.push_back(kRecallSeparator);
+    for (int64_t i = 0; i < counts.queries; ++i) {
+      example.targets.push_back(
+          {static_cast<int32_t>(example.tokens.size()), value_of[alphabet[i]]});
+      example.tokens.push_back(alphabet[i]);
+    }
+    return {std::move(example)};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Task> MakeRecallTask() {
+  return std::make_unique<RecallTask>();
+}
+
+}  // namespace locus

@@ -1,0 +1,297 @@
+// Whole evaluations, small.
+#include "core/evaluation/evaluation.h"
+
+#include <atomic>
+#include <set>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "core/encoding/schemes.h"
+#include "core/evaluation/task.h"
+
+namespace locus {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+EvaluationSettings Tiny(absl::string_view task) {
+  EvaluationSettings settings;
+  TrainedSettings trained;
+  trained.task = std::string(task);
+  trained.model.dim = 16;
+  trained.model.layer_count = 1;
+  trained.model.head_count = 2;
+  trained.training.step_count = 12;
+  trained.training.batch_size = 6;
+  settings.mode = trained;
+  settings.train_length = 16;
+  settings.eval_lengths = {16, 24};
+  settings.seed = 7;
+  settings.seed_count = 2;
+  return settings;
+}
+
+std::vector<EvaluatedScheme> AllSuited(const EvaluationSettings& settings) {
+  const TrainingSetting setting = SettingOf(settings);
+  std::vector<EvaluatedScheme> schemes;
+  for (const SchemeInfo& info : AllSchemes()) {
+    auto scheme = MakeScheme(info, {}, &setting);
+    EXPECT_TRUE(scheme.ok()) << scheme.status();
+    schemes.push_back({std::string(info.name), *std::move(scheme)});
+  }
+  return schemes;
+}
+
+// Remembers what it hears.
+class Recorder : public EvaluationSink {
+ public:
+  void OnProgress(const EvaluationProgress& progress) override {
+    steps.push_back(progress.step);
+    shares.push_back(progress.done_share);
+  }
+  void OnCell(EvaluationCell cell) override {
+    cells.push_back(std::move(cell));
+    if (cells_left > 0 && --cells_left == 0) full = true;
+  }
+
+  std::vector<int64_t> steps;
+  std::vector<double> shares;
+  std::vector<EvaluationCell> cells;
+  int cells_left = 0;
+  std::atomic<bool> full = false;
+};
+
+EvaluationJob MustCreate(EvaluationSettings settings) {
+  const absl::Status filled = FillDefaults(&settings);
+  EXPECT_TRUE(filled.ok()) << filled;
+  auto schemes = AllSuited(settings);
+  auto job = EvaluationJob::Create(settings, schemes);
+  EXPECT_TRUE(job.ok()) << job.status();
+  return *std::move(job);
+}
+
+TEST(EvaluationTest, RunsEveryTaskWithEveryScheme) {
+  for (const absl::string_view task : TaskNames()) {
+    SCOPED_TRACE(task);
+    const EvaluationJob job = MustCreate(Tiny(task));
+    ThreadPool pool(2);
+    Recorder recorder;
+    const auto summary = job.Run(pool, nullptr, recorder);
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    EXPECT_FALSE(summary->partial);
+    EXPECT_EQ(recorder.cells.size(), AllSchemes().size() * 2 * 2);
+    EXPECT_EQ(recorder.steps.size(), AllSchemes().size() * 2 * 12);
+    EXPECT_TRUE(std::is_sorted(recorder.shares.begin(), recorder.shares.end()));
+    EXPECT_LE(recorder.shares.back(), 1);
+    EXPECT_EQ(summary->gates.size(), AllSchemes().size());
+    std::set<std::string> metrics;
+    for (const EvaluationRow& row : summary->rows) {
+      metrics.insert(row.metric);
+      EXPECT_EQ(row.count, 2);
+      EXPECT_LE(row.ci_low, row.mean);
+      EXPECT_GE(row.ci_high, row.mean);
+    }
+    EXPECT_TRUE(metrics.count(summary->gates[0].metric) > 0);
+    EXPECT_THAT(summary->reason, Not(IsEmpty()));
+  }
+}
+
+TEST(EvaluationTest, RunsPatterns) {
+  EvaluationSettings settings;
+  settings.mode = PatternSettings{.map_size = 8};
+  settings.train_length = 16;
+  const EvaluationJob job = MustCreate(settings);
+  ThreadPool pool(2);
+  Recorder recorder;
+  const auto summary = job.Run(pool, nullptr, recorder);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_EQ(recorder.cells.size(), AllSchemes().size() * 5);
+  EXPECT_TRUE(recorder.cells[0].attention_map.has_value());
+  EXPECT_THAT(summary->gates, IsEmpty());
+}
+
+TEST(EvaluationTest, IsTheSameToTheBitForAnyNumberOfThreads) {
+  for (const absl::string_view task : {"text", "ordering"}) {
+    const EvaluationJob job = MustCreate(Tiny(task));
+    std::vector<std::map<std::string, double>> first;
+    for (const int threads : {1, 2, 4, 1}) {
+      ThreadPool pool(threads);
+      Recorder recorder;
+      ASSERT_TRUE(job.Run(pool, nullptr, recorder).ok());
+      std::vector<std::map<std::string, double>> metrics;
+      for (const EvaluationCell& cell : recorder.cells) {
+        metrics.push_back(cell.metrics);
+      }
+      if (first.empty()) first = metrics;
+      EXPECT_EQ(metrics, first) << threads;
+    }
+  }
+}
+
+// The free check of the whole pipeline: a model that looks both ways and knows
+// no positions answers a sequence and its permutation alike.
+TEST(EvaluationTest, OrderingWithoutPositionsIsExactlyChance) {
+  EvaluationSettings settings = Tiny("ordering");
+  std::get<TrainedSettings>(settings.mode).training.step_count = 60;
+  settings.train_length = 32;
+  settings.eval_lengths = {32, 64, 256};
+  settings.seed_count = 3;
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  auto none = MakeScheme(*FindScheme("none"), {});
+  const auto job =
+      EvaluationJob::Create(settings, {{"none", *std::move(none)}});
+  ThreadPool pool(2);
+  Recorder recorder;
+  const auto summary = job->Run(pool, nullptr, recorder);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  for (const EvaluationCell& cell : recorder.cells) {
+    EXPECT_EQ(cell.metrics.at("balanced_accuracy"), 0.5)
+        << cell.seed << " at " << cell.eval_length;
+  }
+  EXPECT_EQ(summary->winner, "");
+  EXPECT_FALSE(summary->gates[0].passed);
+}
+
+TEST(EvaluationTest, CancellingEndsIt) {
+  const EvaluationJob job = MustCreate(Tiny("copy"));
+  ThreadPool pool(2);
+  Recorder recorder;
+  recorder.cells_left = 3;
+  const auto summary = job.Run(
+      pool,
+      [&] {
+        return recorder.full ? absl::CancelledError("gone") : absl::OkStatus();
+      },
+      recorder);
+  EXPECT_EQ(summary.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(recorder.cells.size(), 3);
+}
+
+TEST(EvaluationTest, DeadlineLeavesWhatIsFinished) {
+  const EvaluationJob job = MustCreate(Tiny("copy"));
+  ThreadPool pool(2);
+  Recorder recorder;
+  recorder.cells_left = 3;
+  const auto summary = job.Run(
+      pool,
+      [&] {
+        return recorder.full ? absl::DeadlineExceededError("late")
+                             : absl::OkStatus();
+      },
+      recorder);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  EXPECT_TRUE(summary->partial);
+  EXPECT_EQ(recorder.cells.size(), 3);
+  // Two metrics in each of three cells.
+  EXPECT_EQ(summary->rows.size(), 6);
+}
+
+TEST(EvaluationTest, SaysWhatWouldFit) {
+  EvaluationSettings settings = Tiny("copy");
+  std::get<TrainedSettings>(settings.mode).training.step_count = 5000;
+  const EvaluationJob job = MustCreate(settings);
+  EXPECT_THAT(job.WhatFits(job.flops() * 0.7),
+              HasSubstr("trained.training.step_count of "));
+  EXPECT_THAT(job.WhatFits(1), Not(HasSubstr("step_count")));
+  // The advice holds.
+  const std::string advice = job.WhatFits(job.flops() * 0.9);
+  const size_t at = advice.find(" of ") + 4;
+  std::get<TrainedSettings>(settings.mode).training.step_count =
+      std::stoll(advice.substr(at));
+  const EvaluationJob smaller = MustCreate(settings);
+  EXPECT_LE(smaller.flops(), job.flops() * 0.9);
+  EXPECT_GT(smaller.flops(), job.flops() * 0.4);
+}
+
+TEST(EvaluationTest, SchemesThatDoNotFitAreNamedByTheirPlace) {
+  EvaluationSettings settings = Tiny("copy");
+  std::get<TrainedSettings>(settings.mode).model.dim = 15;
+  std::get<TrainedSettings>(settings.mode).model.head_count = 3;
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  const auto job = EvaluationJob::Create(settings, AllSuited(settings));
+  EXPECT_EQ(FieldOf(job.status()), "schemes[3].rope.rotary_dim")
+      << job.status();
+}
+
+TEST(SettingsTest, DefaultsAreTheDocumentedOnes) {
+  EvaluationSettings settings;
+  TrainedSettings trained;
+  trained.task = "text";
+  settings.mode = trained;
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  EXPECT_EQ(settings.train_length, 64);
+  EXPECT_THAT(settings.eval_lengths, ElementsAre(64, 128, 256, 512));
+  EXPECT_EQ(settings.seed_count, 3);
+  const auto& filled = std::get<TrainedSettings>(settings.mode);
+  EXPECT_EQ(filled.model.dim, 64);
+  EXPECT_EQ(filled.model.layer_count, 2);
+  EXPECT_EQ(filled.model.head_count, 4);
+  EXPECT_EQ(filled.model.feed_forward_dim, 256);
+  EXPECT_TRUE(*filled.model.causal);
+  EXPECT_EQ(filled.training.batch_size, 32);
+  EXPECT_EQ(*filled.training.learning_rate, 2e-3);
+  EXPECT_EQ(*filled.training.clip_norm, 1);
+
+  settings = {};
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  EXPECT_THAT(settings.eval_lengths, ElementsAre(64, 96, 128, 192, 256));
+  EXPECT_EQ(settings.seed_count, 1);
+  EXPECT_EQ(std::get<PatternSettings>(settings.mode).dim, 32);
+  EXPECT_EQ(std::get<PatternSettings>(settings.mode).head_count, 2);
+}
+
+TEST(SettingsTest, TheTrainingLengthIsAlwaysTested) {
+  EvaluationSettings settings;
+  settings.train_length = 32;
+  settings.eval_lengths = {100, 50, 100};
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  EXPECT_THAT(settings.eval_lengths, ElementsAre(32, 50, 100));
+}
+
+TEST(SettingsTest, BadOnesNameTheirField) {
+  const auto field_of = [](auto change) {
+    EvaluationSettings settings = Tiny("text");
+    change(settings, std::get<TrainedSettings>(settings.mode));
+    return FieldOf(FillDefaults(&settings));
+  };
+  using S = EvaluationSettings;
+  using M = TrainedSettings;
+  EXPECT_EQ(field_of([](S& s, M&) { s.train_length = -1; }), "train_length");
+  EXPECT_EQ(field_of([](S& s, M&) { s.train_length = 1 << 20; }),
+            "train_length");
+  EXPECT_EQ(field_of([](S& s, M&) {
+              s.eval_lengths = {16, -3};
+            }),
+            "eval_lengths[1]");
+  EXPECT_EQ(field_of([](S& s, M&) { s.eval_lengths.assign(99, 16); }),
+            "eval_lengths");
+  EXPECT_EQ(field_of([](S& s, M&) { s.seed_count = 1000; }), "seed_count");
+  EXPECT_EQ(field_of([](S&, M& m) { m.model.head_count = 3; }),
+            "trained.model.head_count");
+  EXPECT_EQ(field_of([](S&, M& m) { m.model.dim = 1 << 30; }),
+            "trained.model.dim");
+  EXPECT_EQ(field_of([](S&, M& m) { m.model.causal = false; }),
+            "trained.model.causal");
+  EXPECT_EQ(field_of([](S&, M& m) { m.training.step_count = -5; }),
+            "trained.training.step_count");
+  EXPECT_EQ(field_of([](S&, M& m) { m.training.learning_rate = NAN; }),
+            "trained.training.learning_rate");
+  EXPECT_EQ(field_of([](S&, M& m) { m.training.warmup_step_count = 13; }),
+            "trained.training.warmup_step_count");
+  EXPECT_EQ(field_of([](S&, M& m) { m.corpus = "short"; }),
+            "trained.text.corpus");
+  EXPECT_EQ(field_of([](S& s, M& m) {
+              m.task = "recall";
+              s.train_length = 2;
+              s.eval_lengths = {64};
+            }),
+            "train_length");
+}
+
+}  // namespace
+}  // namespace locus
