@@ -35,8 +35,7 @@ absl::StatusOr<AttentionOutputs> AttendModule(
 
 }  // namespace
 
-AttentionService::AttentionService(ServerState* state)
-    : UnaryService(state, kName) {
+AttentionService::AttentionService(ServerState* state) : Service(state, kName) {
   AddUnary<v1::AttendRequest, v1::AttendResponse>("Attend", &Attend);
 }
 

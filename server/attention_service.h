@@ -2,11 +2,11 @@
 #pragma once
 
 #include "locus/v1/attention.pb.h"
-#include "server/unary_method.h"
+#include "server/service.h"
 
 namespace locus::server {
 
-class AttentionService final : public UnaryService {
+class AttentionService final : public Service {
  public:
   static constexpr char kName[] = "locus.v1.AttentionService";
 

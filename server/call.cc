@@ -54,9 +54,14 @@ absl::Status Call::CheckServing() const {
   return Shed(ShedReason::kDraining, "the server is shutting down");
 }
 
-void Call::set_request_bytes(int64_t bytes) {
-  request_bytes_ = bytes;
+void Call::CountReceived(int64_t bytes) {
+  request_bytes_ += bytes;
   method_.metrics.messages_received->Increment();
+}
+
+void Call::CountSent(int64_t bytes) {
+  response_bytes_ += bytes;
+  method_.metrics.messages_sent->Increment();
 }
 
 absl::Status Call::CheckResponseBytes(int64_t bytes) const {
@@ -84,7 +89,7 @@ absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const StopCheck& stop) {
   return slot;
 }
 
-grpc::Status Call::Finish(const absl::Status& status, int64_t response_bytes) {
+grpc::Status Call::Finish(const absl::Status& status) {
   const grpc::Status result = ToGrpcStatus(status);
   context_.AddTrailingMetadata("x-request-id", request_id_);
   context_.AddTrailingMetadata("locus-queue-us",
@@ -92,9 +97,7 @@ grpc::Status Call::Finish(const absl::Status& status, int64_t response_bytes) {
   context_.AddTrailingMetadata("locus-compute-us",
                                absl::StrCat(Micros(compute_time_)));
   Count(status, result.error_code());
-  if (state_.options.log_calls) {
-    Log(status, result.error_code(), response_bytes);
-  }
+  if (state_.options.log_calls) Log(status, result.error_code());
   return result;
 }
 
@@ -102,15 +105,13 @@ void Call::Count(const absl::Status& status, grpc::StatusCode code) {
   if (const ShedReason* reason = ShedReasonOf(status)) {
     state_.metrics.shed_calls(*reason).Increment();
   }
-  if (status.ok()) method_.metrics.messages_sent->Increment();
   method_.metrics.compute_seconds->Increment(Seconds(compute_time_));
   method_.metrics.handling_seconds->Observe(Seconds(Clock::now() - start_));
   method_.metrics.handled[code]->Increment();
   state_.metrics.in_flight_calls().Decrement();
 }
 
-void Call::Log(const absl::Status& status, grpc::StatusCode code,
-               int64_t response_bytes) const {
+void Call::Log(const absl::Status& status, grpc::StatusCode code) const {
   const bool ours = code == grpc::INTERNAL || code == grpc::UNKNOWN;
   LogLine line(ours ? "error" : "info", "call");
   line.Add("method", method_.path)
@@ -124,7 +125,7 @@ void Call::Log(const absl::Status& status, grpc::StatusCode code,
       .Add("compute_us", Micros(compute_time_))
       .Add("total_us", Micros(Clock::now() - start_))
       .Add("request_bytes", request_bytes_)
-      .Add("response_bytes", response_bytes);
+      .Add("response_bytes", response_bytes_);
   if (!status.ok()) line.Add("error", Printable(status.message(), 1024));
   WriteLog(line);
 }

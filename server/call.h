@@ -24,9 +24,12 @@ struct MethodInfo {
 };
 
 // Counts the call, times it, logs it, and holds its memory while it lives.
-// Handlers use the public half; UnaryMethod the rest.
+// Handlers use the first half; the kinds of methods
+// the rest.
 class Call {
  public:
+  using Clock = std::chrono::steady_clock;
+
   Call(ServerState* state, const MethodInfo* method,
        grpc::ServerContext* context);
   ~Call();
@@ -48,37 +51,42 @@ class Call {
     return job.Run(state_.pool, stop);
   }
 
-  // UNAVAILABLE once the server drains.
-  absl::Status CheckServing() const;
-  // CANCELLED or DEADLINE_EXCEEDED once nobody waits for the answer.
-  absl::Status CheckCaller() { return caller_.Check(); }
-  // RESOURCE_EXHAUSTED if an answer of that size may not be sent.
-  absl::Status CheckResponseBytes(int64_t bytes) const;
-  void set_request_bytes(int64_t bytes);
-
-  // Writes the trailing metadata, counts and logs. Called once, before the
-  // answer is sent, so that who has the answer finds it counted.
-  grpc::Status Finish(const absl::Status& status, int64_t response_bytes);
-
- private:
-  using Clock = std::chrono::steady_clock;
-
-  // Adds the time it lived to the call's compute time.
+  // Adds the time it lives to the call's compute time.
   class ComputeTimer {
    public:
     explicit ComputeTimer(Call* call) : call_(*call), start_(Clock::now()) {}
     ~ComputeTimer() { call_.compute_time_ += Clock::now() - start_; }
+    ComputeTimer(const ComputeTimer&) = delete;
+    ComputeTimer& operator=(const ComputeTimer&) = delete;
 
    private:
     Call& call_;
     const Clock::time_point start_;
   };
 
+  // The caller's deadline; the end of time if it has none.
+  Clock::time_point deadline() const { return caller_.deadline(); }
+
+  // UNAVAILABLE once the server drains.
+  absl::Status CheckServing() const;
+  // CANCELLED or DEADLINE_EXCEEDED once nobody waits for the answer. For any
+  // thread.
+  absl::Status CheckCaller() { return caller_.Check(); }
+  // RESOURCE_EXHAUSTED if an answer of that size may not be sent.
+  absl::Status CheckResponseBytes(int64_t bytes) const;
+  // Counts a message that came or goes.
+  void CountReceived(int64_t bytes);
+  void CountSent(int64_t bytes);
+
+  // Writes the trailing metadata, counts and logs. Called once, before the
+  // status is sent, so that who has the answer finds it counted.
+  grpc::Status Finish(const absl::Status& status);
+
+ private:
   absl::Status ReserveForJob(int64_t output_bytes, int64_t scratch_bytes);
   absl::StatusOr<ComputeGate::Slot> WaitForSlot(const StopCheck& stop);
   void Count(const absl::Status& status, grpc::StatusCode code);
-  void Log(const absl::Status& status, grpc::StatusCode code,
-           int64_t response_bytes) const;
+  void Log(const absl::Status& status, grpc::StatusCode code) const;
 
   ServerState& state_;
   const MethodInfo& method_;
@@ -90,6 +98,7 @@ class Call {
   Clock::duration queue_time_{};
   Clock::duration compute_time_{};
   int64_t request_bytes_ = 0;
+  int64_t response_bytes_ = 0;
 };
 
 }  // namespace locus::server

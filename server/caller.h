@@ -18,14 +18,17 @@ namespace locus::server {
 // clock is read each time, the transport at most once in a while.
 class CallerWatch {
  public:
+  using Clock = std::chrono::steady_clock;
+
   explicit CallerWatch(grpc::ServerContext* context);
 
   // OK, CANCELLED or DEADLINE_EXCEEDED.
   absl::Status Check();
 
- private:
-  using Clock = std::chrono::steady_clock;
+  // The end of time if there is none.
+  Clock::time_point deadline() const { return deadline_; }
 
+ private:
   grpc::ServerContext* const context_;
   Clock::time_point deadline_;
   std::atomic<bool> cancelled_{false};

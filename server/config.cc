@@ -117,6 +117,12 @@ const std::vector<Flag>& Flags() {
                "memory of all calls; 0: half of what there is [0]"),
       MakeFlag("grace-seconds", &O::grace_seconds,
                "time to finish calls after SIGTERM [20]"),
+      MakeFlag("max-evaluations", &O::max_evaluations,
+               "evaluations at once; more are refused, 0: all [2]"),
+      MakeFlag("max-evaluation-flops", &O::max_evaluation_flops,
+               "largest evaluation, in multiplications and additions [2e14]"),
+      MakeFlag("background-evaluations", &O::background_evaluations,
+               "evaluations yield to all other work of the machine [true]"),
       MakeFlag("log-calls", &O::log_calls, "log a line per call [true]")};
   return *flags;
 }

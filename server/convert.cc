@@ -85,18 +85,6 @@ v1::SchemeSite ToProtoSite(Site site) {
   return v1::SCHEME_SITE_UNSPECIFIED;
 }
 
-v1::PromiseAnswer ToProtoAnswer(Promise::Answer answer) {
-  switch (answer) {
-    case Promise::Answer::kYes:
-      return v1::PROMISE_ANSWER_YES;
-    case Promise::Answer::kNo:
-      return v1::PROMISE_ANSWER_NO;
-    case Promise::Answer::kNotApplicable:
-      return v1::PROMISE_ANSWER_NOT_APPLICABLE;
-  }
-  return v1::PROMISE_ANSWER_UNSPECIFIED;
-}
-
 void ToProto(const Parameter& parameter, v1::SchemeParameter* proto) {
   proto->set_name(std::string(parameter.name));
   proto->set_type(std::string(parameter.KindName()));
@@ -236,6 +224,18 @@ absl::StatusOr<AttentionOptions> ToAttentionOptions(
   return options;
 }
 
+v1::PromiseAnswer ToProto(Promise::Answer answer) {
+  switch (answer) {
+    case Promise::Answer::kYes:
+      return v1::PROMISE_ANSWER_YES;
+    case Promise::Answer::kNo:
+      return v1::PROMISE_ANSWER_NO;
+    case Promise::Answer::kNotApplicable:
+      return v1::PROMISE_ANSWER_NOT_APPLICABLE;
+  }
+  return v1::PROMISE_ANSWER_UNSPECIFIED;
+}
+
 void ToProto(Tensor tensor, v1::Tensor* proto) {
   proto->set_dtype(ToProtoDType(tensor.dtype()));
   proto->mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
@@ -284,7 +284,7 @@ void ToProto(const SchemeInfo& info, v1::SchemeDescription* description) {
   for (int i = 0; i < kPropertyCount; ++i) {
     v1::SchemePromise* promise = description->add_promises();
     promise->set_property(std::string(NameOf(static_cast<Property>(i))));
-    promise->set_answer(ToProtoAnswer(info.promises[i].answer));
+    promise->set_answer(ToProto(info.promises[i].answer));
     promise->set_note(std::string(info.promises[i].note));
   }
   description->set_reference(std::string(info.reference));

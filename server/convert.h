@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/attention/attention.h"
 #include "core/attention/module.h"
 #include "core/base/positions.h"
@@ -20,11 +21,30 @@
 namespace locus::server {
 
 // The scheme that is set. Goes by the names of fields, so that a scheme new to
-// core and contract needs nothing here.
-absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(const v1::Scheme& scheme);
+// core and contract needs nothing here. With a setting, what the message leaves
+// open is chosen to suit it.
+absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
+    const v1::Scheme& scheme, const TrainingSetting* setting = nullptr);
 
-// A bound on what ToScheme allocates: tables become doubles, whatever they are
-// sent as.
+// A scheme beside what it was made from, choices and defaults included.
+struct ResolvedScheme {
+  const SchemeInfo* info = nullptr;
+  // Checked. Tensors are the message's.
+  Arguments arguments;
+  std::shared_ptr<const Scheme> scheme;
+};
+
+// The scheme that is set in a message at `field`, such as `schemes[2]`.
+absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
+                                             const TrainingSetting* setting,
+                                             absl::string_view field);
+
+// A scheme of which nothing was said.
+absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
+                                             const TrainingSetting* setting);
+
+// A bound on what these allocate: tables become doubles, whatever they are sent
+// as.
 int64_t SchemeBytes(const v1::Scheme& scheme);
 
 // Errors are relative to the tensor or positions: `dtype`, `range.count`.
@@ -38,6 +58,7 @@ absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module);
 absl::StatusOr<AttentionOptions> ToAttentionOptions(
     const v1::AttentionOptions& given);
 
+v1::PromiseAnswer ToProto(Promise::Answer answer);
 void ToProto(Tensor tensor, v1::Tensor* proto);
 void ToProto(Encoding encoding, v1::EncodeResponse* response);
 void ToProto(AttentionOutputs outputs, v1::AttendResponse* response);

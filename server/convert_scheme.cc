@@ -94,6 +94,50 @@ std::string SchemeNames() {
                        });
 }
 
+struct Given {
+  const SchemeInfo* info;
+  Arguments arguments;
+};
+
+// Field paths in errors begin with `field`.
+absl::StatusOr<Given> ToGiven(const v1::Scheme& scheme,
+                              absl::string_view field) {
+  const auto* kind = scheme.GetDescriptor()->FindOneofByName("kind");
+  const FieldDescriptor* set =
+      scheme.GetReflection()->GetOneofFieldDescriptor(scheme, kind);
+  if (set == nullptr) {
+    return InvalidField(
+        field, absl::StrCat("is not set; choose one of ", SchemeNames()));
+  }
+  const SchemeInfo* info = FindScheme(set->name());
+  if (info == nullptr) {
+    return absl::InternalError(
+        absl::StrCat("core has no scheme ", set->name()));
+  }
+  auto arguments = ToArguments(scheme.GetReflection()->GetMessage(scheme, set));
+  if (!arguments.ok()) {
+    return Within(absl::StrCat(field, ".", set->name()), arguments.status());
+  }
+  return Given{info, *std::move(arguments)};
+}
+
+// Field paths in errors begin with the scheme's name.
+absl::StatusOr<ResolvedScheme> Resolve(Given given,
+                                       const TrainingSetting* setting) {
+  ResolvedScheme resolved;
+  resolved.info = given.info;
+  resolved.arguments = given.arguments;
+  LOCUS_ASSIGN_OR_RETURN(
+      resolved.scheme,
+      MakeScheme(*given.info, std::move(given.arguments), setting));
+  // What MakeScheme did to its own copy.
+  if (setting != nullptr && resolved.info->suit != nullptr) {
+    resolved.info->suit(*setting, &resolved.arguments);
+  }
+  LOCUS_RETURN_IF_ERROR(resolved.arguments.Check(resolved.info->parameters));
+  return resolved;
+}
+
 }  // namespace
 
 int64_t SchemeBytes(const v1::Scheme& scheme) {
@@ -102,26 +146,26 @@ int64_t SchemeBytes(const v1::Scheme& scheme) {
   return kBytesPerByte * static_cast<int64_t>(scheme.ByteSizeLong());
 }
 
-absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(const v1::Scheme& scheme) {
-  const auto* kind = scheme.GetDescriptor()->FindOneofByName("kind");
-  const FieldDescriptor* field =
-      scheme.GetReflection()->GetOneofFieldDescriptor(scheme, kind);
-  if (field == nullptr) {
-    return InvalidField(
-        "scheme", absl::StrCat("is not set; choose one of ", SchemeNames()));
-  }
-  const SchemeInfo* info = FindScheme(field->name());
-  if (info == nullptr) {
-    return absl::InternalError(
-        absl::StrCat("core has no scheme ", field->name()));
-  }
-  const std::string prefix = absl::StrCat("scheme.", field->name());
-  auto arguments =
-      ToArguments(scheme.GetReflection()->GetMessage(scheme, field));
-  if (!arguments.ok()) return Within(prefix, arguments.status());
-  auto made = MakeScheme(*info, *std::move(arguments));
+absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
+    const v1::Scheme& scheme, const TrainingSetting* setting) {
+  LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, "scheme"));
+  auto made = MakeScheme(*given.info, std::move(given.arguments), setting);
   if (!made.ok()) return Within("scheme", made.status());
   return made;
+}
+
+absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
+                                             const TrainingSetting* setting,
+                                             absl::string_view field) {
+  LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, field));
+  auto resolved = Resolve(std::move(given), setting);
+  if (!resolved.ok()) return Within(field, resolved.status());
+  return resolved;
+}
+
+absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
+                                             const TrainingSetting* setting) {
+  return Resolve(Given{&info, Arguments()}, setting);
 }
 
 }  // namespace locus::server

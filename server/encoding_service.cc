@@ -8,8 +8,7 @@
 
 namespace locus::server {
 
-EncodingService::EncodingService(ServerState* state)
-    : UnaryService(state, kName) {
+EncodingService::EncodingService(ServerState* state) : Service(state, kName) {
   AddUnary<v1::ListSchemesRequest, v1::ListSchemesResponse>("ListSchemes",
                                                             &ListSchemes);
   AddUnary<v1::EncodeRequest, v1::EncodeResponse>("Encode", &Encode);

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "locus/v1/encoding.pb.h"
-#include "server/unary_method.h"
+#include "server/service.h"
 
 namespace locus::server {
 
-class EncodingService final : public UnaryService {
+class EncodingService final : public Service {
  public:
   static constexpr char kName[] = "locus.v1.EncodingService";
 

@@ -85,7 +85,7 @@ Metrics::Metrics(absl::string_view version)
       queue_seconds_(HistogramFamily(registry_, "locus_queue_seconds",
                                      "Time calls waited for a slot.")),
       compute_seconds_(CounterFamily(registry_, "locus_compute_seconds_total",
-                                     "Time calls spent in a slot.")) {
+                                     "Time calls spent computing.")) {
   GaugeFamily(registry_, "locus_build_info", "1; the version is the label.")
       .Add({{"version", std::string(version)}})
       .Set(1);
@@ -98,13 +98,18 @@ Metrics::Metrics(absl::string_view version)
     shed_calls_[static_cast<size_t>(reason)] =
         &shed.Add({{"reason", std::string(NameOf(reason))}});
   }
+  evaluation_cells_ = &CounterFamily(registry_, "locus_evaluation_cells_total",
+                                     "Cells of evaluations that were finished.")
+                           .Add({});
 }
 
 MethodMetrics Metrics::AddMethod(absl::string_view service,
-                                 absl::string_view method) {
-  const prometheus::Labels labels = {{"grpc_type", "unary"},
-                                     {"grpc_service", std::string(service)},
-                                     {"grpc_method", std::string(method)}};
+                                 absl::string_view method, MethodType type) {
+  const bool unary = type == MethodType::kUnary;
+  const prometheus::Labels labels = {
+      {"grpc_type", unary ? "unary" : "server_stream"},
+      {"grpc_service", std::string(service)},
+      {"grpc_method", std::string(method)}};
   const prometheus::Labels operation = {{"operation", std::string(method)}};
   MethodMetrics metrics;
   metrics.started = &started_.Add(labels);

@@ -26,6 +26,8 @@ inline constexpr int kGrpcCodeCount = 17;
 // "OK", "INVALID_ARGUMENT" and so on.
 absl::string_view NameOf(grpc::StatusCode code);
 
+enum class MethodType { kUnary, kServerStream };
+
 // The handles of one RPC.
 struct MethodMetrics {
   prometheus::Counter* started;
@@ -43,12 +45,15 @@ class Metrics {
   explicit Metrics(absl::string_view version);
 
   // `service` is a full name, such as locus.v1.EncodingService.
-  MethodMetrics AddMethod(absl::string_view service, absl::string_view method);
+  MethodMetrics AddMethod(absl::string_view service, absl::string_view method,
+                          MethodType type);
 
   prometheus::Gauge& in_flight_calls() { return *in_flight_calls_; }
   prometheus::Counter& shed_calls(ShedReason reason) {
     return *shed_calls_[static_cast<size_t>(reason)];
   }
+
+  prometheus::Counter& evaluation_cells() { return *evaluation_cells_; }
 
   // A gauge whose value is asked for when it is read.
   void AddGauge(absl::string_view name, absl::string_view help,
@@ -73,6 +78,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& compute_seconds_;
   prometheus::Gauge* in_flight_calls_;
   std::array<prometheus::Counter*, std::size(kShedReasons)> shed_calls_;
+  prometheus::Counter* evaluation_cells_;
   std::vector<AskedGauge> asked_gauges_;
 };
 

@@ -23,6 +23,12 @@ struct ServerOptions {
   int64_t memory_budget_bytes = 0;
   // How long calls in flight may take to finish once shutdown was asked for.
   double grace_seconds = 20;
+  // Evaluations at once; more are refused as UNAVAILABLE. 0: none at all.
+  int max_evaluations = 2;
+  // The largest evaluation, in multiplications and additions.
+  double max_evaluation_flops = 2e14;
+  // Whether evaluations yield to everything else that runs on the machine.
+  bool background_evaluations = true;
   // One line per call on standard error.
   bool log_calls = true;
 };

@@ -15,6 +15,8 @@
 #include "server/address.h"
 #include "server/attention_service.h"
 #include "server/encoding_service.h"
+#include "server/evaluation_run.h"
+#include "server/evaluation_service.h"
 #include "server/http.h"
 #include "server/state.h"
 #include "server/validate.h"
@@ -43,8 +45,11 @@ void PrepareProcess() {
 
 class Server::Impl {
  public:
-  explicit Impl(const ServerOptions& resolved)
-      : state_(resolved), encoding_(&state_), attention_(&state_) {
+  Impl(const ServerOptions& resolved, MakeEvaluation make_evaluation)
+      : state_(resolved),
+        encoding_(&state_),
+        attention_(&state_),
+        evaluation_(&state_, std::move(make_evaluation)) {
     state_.metrics.AddGauge("locus_queued_calls", "Calls waiting for a slot.",
                             [this] { return state_.gate.queued(); });
     state_.metrics.AddGauge(
@@ -53,6 +58,9 @@ class Server::Impl {
     state_.metrics.AddGauge(
         "locus_memory_budget_bytes", "Memory that calls may reserve.",
         [this] { return static_cast<double>(state_.budget.budget_bytes()); });
+    state_.metrics.AddGauge("locus_evaluations_in_progress",
+                            "Evaluations that run.",
+                            [this] { return state_.background.running(); });
   }
   ~Impl() { Shutdown(); }
 
@@ -81,6 +89,7 @@ class Server::Impl {
     grpc::ServerBuilder builder;
     builder.RegisterService(&encoding_);
     builder.RegisterService(&attention_);
+    builder.RegisterService(&evaluation_);
     if (!options.listen.empty()) {
       builder.AddListeningPort(options.listen,
                                grpc::InsecureServerCredentials(), &grpc_port_);
@@ -116,7 +125,7 @@ class Server::Impl {
     // Bytes of messages that no handler has seen yet count here.
     quota.Resize(options.memory_budget_bytes);
     quota.SetMaxThreads(options.threads + options.max_queued_calls +
-                        kSpareThreads);
+                        options.max_evaluations + kSpareThreads);
     builder->SetResourceQuota(quota);
   }
 
@@ -135,7 +144,8 @@ class Server::Impl {
     grpc::HealthCheckServiceInterface* health =
         server_->GetHealthCheckService();
     for (const char* service :
-         {"", EncodingService::kName, AttentionService::kName}) {
+         {"", EncodingService::kName, AttentionService::kName,
+          EvaluationService::kName}) {
       health->SetServingStatus(service, serving);
     }
   }
@@ -147,8 +157,9 @@ class Server::Impl {
     SetServing(false);
     const auto grace = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(state_.options.grace_seconds));
-    const bool done =
-        state_.calls.WaitForNone(std::chrono::steady_clock::now() + grace);
+    const auto start = std::chrono::steady_clock::now();
+    state_.evaluations_end = StopBefore(start + grace, start);
+    const bool done = state_.calls.WaitForNone(start + grace);
     const auto now = std::chrono::system_clock::now();
     server_->Shutdown(done ? now + kLastBytes : now);
     server_->Wait();
@@ -157,6 +168,7 @@ class Server::Impl {
   ServerState state_;
   EncodingService encoding_;
   AttentionService attention_;
+  EvaluationService evaluation_;
   std::unique_ptr<grpc::Server> server_;
   int grpc_port_ = 0;
   std::once_flag shutdown_once_;
@@ -166,9 +178,15 @@ class Server::Impl {
 
 absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const ServerOptions& options) {
+  return Start(options, MakeCoreEvaluation);
+}
+
+absl::StatusOr<std::unique_ptr<Server>> Server::Start(
+    const ServerOptions& options, MakeEvaluation make_evaluation) {
   LOCUS_RETURN_IF_ERROR(Validate(options));
   PrepareProcess();
-  auto impl = std::make_unique<Impl>(WithDefaults(options));
+  auto impl =
+      std::make_unique<Impl>(WithDefaults(options), std::move(make_evaluation));
   LOCUS_RETURN_IF_ERROR(impl->Start());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "server/evaluation.h"
 #include "server/options.h"
 
 namespace grpc {
@@ -20,6 +21,9 @@ class Server {
   // Fails with one clear sentence if an option is wrong or a port is taken.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options);
+  // The same with other evaluations than core's.
+  static absl::StatusOr<std::unique_ptr<Server>> Start(
+      const ServerOptions& options, MakeEvaluation make_evaluation);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;

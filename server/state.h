@@ -7,6 +7,7 @@
 #include <mutex>
 
 #include "core/base/thread_pool.h"
+#include "server/background.h"
 #include "server/compute_gate.h"
 #include "server/memory_budget.h"
 #include "server/metrics.h"
@@ -45,15 +46,23 @@ struct ServerState {
         metrics(LOCUS_VERSION),
         budget(resolved.memory_budget_bytes),
         gate(resolved.threads, resolved.max_queued_calls),
-        pool(resolved.threads) {}
+        pool(resolved.threads),
+        background(resolved.threads, resolved.max_evaluations,
+                   resolved.background_evaluations
+                       ? Background::Priority::kLowest
+                       : Background::Priority::kUsual) {}
 
   const ServerOptions options;
   Metrics metrics;
   MemoryBudget budget;
   ComputeGate gate;
   ThreadPool pool;
+  Background background;
   CallCounter calls;
   std::atomic<bool> draining{false};
+  // When evaluations have to end with what they have.
+  std::atomic<std::chrono::steady_clock::time_point> evaluations_end{
+      std::chrono::steady_clock::time_point::max()};
 };
 
 }  // namespace locus::server

@@ -20,6 +20,21 @@ constexpr size_t kMaxFieldBytes = 256;
 constexpr int kRetryOverloadMillis = 100;
 // The time a load balancer takes to find another server.
 constexpr int kRetryDrainingMillis = 1000;
+// Evaluations take from seconds to hours.
+constexpr int kRetryEvaluationMillis = 5000;
+
+int RetryMillis(const absl::Status& status) {
+  const ShedReason* reason = ShedReasonOf(status);
+  if (reason == nullptr) return kRetryOverloadMillis;
+  switch (*reason) {
+    case ShedReason::kDraining:
+      return kRetryDrainingMillis;
+    case ShedReason::kEvaluations:
+      return kRetryEvaluationMillis;
+    default:
+      return kRetryOverloadMillis;
+  }
+}
 
 absl::string_view ReasonOf(const absl::Status& status) {
   switch (status.code()) {
@@ -74,9 +89,7 @@ google::rpc::QuotaFailure MakeQuotaFailure(const absl::Status& status,
 }
 
 google::rpc::RetryInfo MakeRetryInfo(const absl::Status& status) {
-  const ShedReason* reason = ShedReasonOf(status);
-  const bool draining = reason != nullptr && *reason == ShedReason::kDraining;
-  const int millis = draining ? kRetryDrainingMillis : kRetryOverloadMillis;
+  const int millis = RetryMillis(status);
   google::rpc::RetryInfo info;
   info.mutable_retry_delay()->set_seconds(millis / 1000);
   info.mutable_retry_delay()->set_nanos(millis % 1000 * 1'000'000);
@@ -108,6 +121,8 @@ absl::string_view NameOf(ShedReason reason) {
       return "memory";
     case ShedReason::kDraining:
       return "draining";
+    case ShedReason::kEvaluations:
+      return "evaluations";
   }
   return "";
 }

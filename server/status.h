@@ -24,9 +24,10 @@
 namespace locus::server {
 
 // Why a call was turned away although nothing was wrong with it.
-enum class ShedReason { kQueueFull, kMemory, kDraining };
+enum class ShedReason { kQueueFull, kMemory, kDraining, kEvaluations };
 inline constexpr ShedReason kShedReasons[] = {
-    ShedReason::kQueueFull, ShedReason::kMemory, ShedReason::kDraining};
+    ShedReason::kQueueFull, ShedReason::kMemory, ShedReason::kDraining,
+    ShedReason::kEvaluations};
 // "queue_full" and so on.
 absl::string_view NameOf(ShedReason reason);
 

@@ -15,6 +15,8 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxQueuedCalls = 100'000;
 constexpr double kMaxGraceSeconds = 86400;
+constexpr int kMaxEvaluations = 64;
+constexpr double kMaxEvaluationFlops = 1e21;
 
 template <typename T>
 absl::Status InRange(absl::string_view flag, T value, T min, T max) {
@@ -52,6 +54,11 @@ absl::Status Validate(const ServerOptions& options) {
                                   options.memory_budget_bytes, int64_t{1} << 20,
                                   int64_t{1} << 50));
   }
+  LOCUS_RETURN_IF_ERROR(InRange("--max-evaluations", options.max_evaluations, 0,
+                                kMaxEvaluations));
+  LOCUS_RETURN_IF_ERROR(InRange("--max-evaluation-flops",
+                                options.max_evaluation_flops, 1.0,
+                                kMaxEvaluationFlops));
   return InRange("--grace-seconds", options.grace_seconds, 0.0,
                  kMaxGraceSeconds);
 }

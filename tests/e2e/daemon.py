@@ -123,6 +123,12 @@ class Daemon:
                     return int(line.split()[1]) * 1024
         raise AssertionError(f"no {figure}")
 
+    def cpu_seconds(self):
+        """What the process has computed, all threads together."""
+        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
+            fields = stat.read().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def forget_peak(self):
         """From here on VmHWM is the largest size since."""
         with open(f"/proc/{self.process.pid}/clear_refs", "w", encoding="ascii") as file:

@@ -274,6 +274,84 @@ def wrong_modules():
     ]
 
 
+def evaluate(name, text, code, field):
+    request = text_format.Parse(text, wire.EvaluateRequest())
+    return f"evaluate: {name}", wire.EVALUATE, request, code, field
+
+
+def check(name, text, code, field):
+    request = text_format.Parse(text, wire.CheckPropertiesRequest())
+    return f"check: {name}", wire.CHECK_PROPERTIES, request, code, field
+
+
+def wrong_evaluations():
+    def trained(name, text, field, code=INVALID):
+        return evaluate(name, f"trained {{ {text} }}", code, field)
+
+    def model(name, text, field):
+        return trained(f"model: {name}", f"copy {{}} model {{ {text} }}", f"trained.model.{field}")
+
+    def training(name, text, field):
+        return trained(name, f"copy {{}} training {{ {text} }}", f"trained.training.{field}")
+
+    return [
+        evaluate("nothing", "", INVALID, "pattern"),
+        trained("no task", "", "trained.ordering"),
+        evaluate("train_length of 2^62", f"pattern {{}} train_length: {HUGE}", INVALID,
+                 "train_length"),
+        evaluate("negative train_length", "pattern {} train_length: -1", INVALID, "train_length"),
+        evaluate("eval_length of 2^62", f"pattern {{}} eval_lengths: 64 eval_lengths: {HUGE}",
+                 INVALID, "eval_lengths[1]"),
+        evaluate("negative eval_length", "pattern {} eval_lengths: -64", INVALID,
+                 "eval_lengths[0]"),
+        evaluate("eval_length 0", "trained { copy {} } eval_lengths: 0", INVALID,
+                 "eval_lengths[0]"),
+        evaluate("thousands of lengths", "pattern {} " + "eval_lengths: 64 " * 5000, INVALID,
+                 "eval_lengths"),
+        evaluate("2^62 seeds", f"pattern {{}} seed_count: {HUGE}", INVALID, "seed_count"),
+        evaluate("negative seeds", "trained { copy {} } seed_count: -3", INVALID, "seed_count"),
+        evaluate("thousands of schemes", "pattern {} " + "schemes { rope {} } " * 5000, EXHAUSTED,
+                 "schemes"),
+        evaluate("empty scheme", "pattern {} schemes { rope {} } schemes {}", INVALID,
+                 "schemes[1]"),
+        evaluate("base nan", "pattern {} schemes { rope { base: nan } }", INVALID,
+                 "schemes[0].rope.base"),
+        evaluate("width of 2^62", f"pattern {{ dim: {HUGE} }}", INVALID, "pattern.dim"),
+        evaluate("negative width", "pattern { dim: -32 }", INVALID, "pattern.dim"),
+        evaluate("2^62 heads", f"pattern {{ head_count: {HUGE} }}", INVALID, "pattern.head_count"),
+        evaluate("heads that do not divide", "pattern { dim: 32 head_count: 3 }", INVALID,
+                 "pattern.head_count"),
+        evaluate("maps of 2^31", f"pattern {{ map_size: {1 << 31} }}", INVALID,
+                 "pattern.map_size"),
+        model("width of 2^62", f"dim: {HUGE}", "dim"),
+        model("negative layers", "layer_count: -2", "layer_count"),
+        model("2^31 layers", f"layer_count: {1 << 31}", "layer_count"),
+        model("heads that do not divide", "dim: 64 head_count: 5", "head_count"),
+        model("feed_forward of 2^62", f"feed_forward_dim: {HUGE}", "feed_forward_dim"),
+        training("2^62 steps", f"step_count: {HUGE}", "step_count"),
+        training("negative steps", "step_count: -1", "step_count"),
+        training("2^62 sequences", f"batch_size: {HUGE}", "batch_size"),
+        training("learning_rate nan", "learning_rate: nan", "learning_rate"),
+        training("learning_rate inf", "learning_rate: inf", "learning_rate"),
+        training("negative learning_rate", "learning_rate: -1", "learning_rate"),
+        training("weight_decay nan", "weight_decay: nan", "weight_decay"),
+        training("clip_norm 0", "clip_norm: 0", "clip_norm"),
+        training("negative warm-up", "warmup_step_count: -1", "warmup_step_count"),
+        training("2^62 steps of warm-up", f"warmup_step_count: {HUGE}", "warmup_step_count"),
+        trained("a corpus of 5 MiB", 'text { corpus: "' + "x" * (5 << 20) + '" }',
+                "trained.text.corpus", EXHAUSTED),
+        trained("a corpus of 3 bytes", 'text { corpus: "abc" }', "trained.text.corpus"),
+        trained("a million steps of everything",
+                "copy {} model { dim: 512 layer_count: 8 feed_forward_dim: 2048 } "
+                "training { step_count: 1000000 batch_size: 1024 }", "request", EXHAUSTED),
+        check("thousands of schemes", "schemes { rope {} } " * 5000, EXHAUSTED, "schemes"),
+        check("empty scheme", "schemes {}", INVALID, "schemes[0]"),
+        check("base nan", "schemes { none {} } schemes { rope { base: nan } }", INVALID,
+              "schemes[1].rope.base"),
+        ("evaluate: no message at all", wire.EVALUATE, b"\xff" * 40, INVALID, "request"),
+    ]
+
+
 def wrong_bytes():
     """What no library would write."""
     bad_text = wire.AttendRequest()
@@ -322,4 +400,4 @@ def varint(value):
 
 def all_requests():
     return (wrong_schemes() + wrong_sizes() + wrong_positions() + wrong_tensors() + wrong_heads()
-            + wrong_options() + wrong_modules() + wrong_bytes())
+            + wrong_options() + wrong_modules() + wrong_evaluations() + wrong_bytes())

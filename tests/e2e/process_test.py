@@ -50,7 +50,9 @@ class StartTest(unittest.TestCase):
                             ("http", "127.0.0.1:http"), ("max-queued-calls", "-5"),
                             ("max-message-bytes", "3 apples"), ("max-message-bytes", "1TiB"),
                             ("memory-budget-bytes", "-1"), ("grace-seconds", "nan"),
-                            ("grace-seconds", "-1"), ("log-calls", "perhaps")):
+                            ("grace-seconds", "-1"), ("log-calls", "perhaps"),
+                            ("max-evaluations", "-1"), ("max-evaluations", "1000"),
+                            ("max-evaluation-flops", "0"), ("max-evaluation-flops", "nan")):
             with self.subTest(flag=flag, value=value):
                 self.assert_refused(run(f"--{flag}={value}"), f"--{flag}")
 
@@ -96,7 +98,8 @@ class StartTest(unittest.TestCase):
     def test_help_and_version(self):
         shown = run("--help")
         self.assertEqual((shown.returncode, shown.stderr), (0, ""))
-        for flag in ("--listen", "--http", "--threads", "--flagfile"):
+        for flag in ("--listen", "--http", "--threads", "--flagfile", "--max-evaluations",
+                     "--max-evaluation-flops"):
             self.assertIn(flag, shown.stdout)
         version = run("--version")
         self.assertEqual(version.returncode, 0)

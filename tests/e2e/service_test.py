@@ -11,7 +11,8 @@ import grpc
 import wire
 from daemon import Daemon
 
-SERVICES = ("locus.v1.EncodingService", "locus.v1.AttentionService")
+SERVICES = ("locus.v1.EncodingService", "locus.v1.AttentionService",
+            "locus.v1.EvaluationService")
 SERVING, NOT_SERVING = 1, 2
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
@@ -151,6 +152,13 @@ class ServiceTest(unittest.TestCase):
         ours = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
         for name in ours:
             self.assertRegex(name, r"^(grpc_server_|locus_|process_)")
+
+    def test_metrics_are_there_before_anything_happened(self):
+        _, text = self.daemon.http("/metrics")
+        for line in ("locus_evaluations_in_progress 0", "locus_evaluation_cells_total 0",
+                     'locus_shed_calls_total{reason="evaluations"} 0'):
+            self.assertIn(line, text.splitlines())
+        self.assertIn('grpc_type="server_stream"', text)
 
     def test_metrics_keep_callers_strings_out(self):
         request = wire.AttendRequest()

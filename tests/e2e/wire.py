@@ -10,12 +10,15 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROTOC = os.environ.get("PROTOC", "protoc")
-FILES = ("locus/v1/encoding.proto", "locus/v1/attention.proto", "google/rpc/status.proto",
-         "google/rpc/error_details.proto", "grpc/health/v1/health.proto")
+FILES = ("locus/v1/encoding.proto", "locus/v1/attention.proto", "locus/v1/evaluation.proto",
+         "google/rpc/status.proto", "google/rpc/error_details.proto",
+         "grpc/health/v1/health.proto")
 
 LIST_SCHEMES = "/locus.v1.EncodingService/ListSchemes"
 ENCODE = "/locus.v1.EncodingService/Encode"
 ATTEND = "/locus.v1.AttentionService/Attend"
+CHECK_PROPERTIES = "/locus.v1.EvaluationService/CheckProperties"
+EVALUATE = "/locus.v1.EvaluationService/EvaluateExtrapolation"
 HEALTH_CHECK = "/grpc.health.v1.Health/Check"
 HEALTH_WATCH = "/grpc.health.v1.Health/Watch"
 
@@ -56,11 +59,16 @@ AttendRequest = message_class("locus.v1.AttendRequest")
 AttendResponse = message_class("locus.v1.AttendResponse")
 ListSchemesRequest = message_class("locus.v1.ListSchemesRequest")
 ListSchemesResponse = message_class("locus.v1.ListSchemesResponse")
+CheckPropertiesRequest = message_class("locus.v1.CheckPropertiesRequest")
+CheckPropertiesResponse = message_class("locus.v1.CheckPropertiesResponse")
+EvaluateRequest = message_class("locus.v1.EvaluateExtrapolationRequest")
+EvaluateResponse = message_class("locus.v1.EvaluateExtrapolationResponse")
 HealthCheckRequest = message_class("grpc.health.v1.HealthCheckRequest")
 HealthCheckResponse = message_class("grpc.health.v1.HealthCheckResponse")
 RpcStatus = message_class("google.rpc.Status")
 
 RESPONSES = {LIST_SCHEMES: ListSchemesResponse, ENCODE: EncodeResponse, ATTEND: AttendResponse,
+             CHECK_PROPERTIES: CheckPropertiesResponse, EVALUATE: EvaluateResponse,
              HEALTH_CHECK: HealthCheckResponse}
 
 
@@ -102,6 +110,13 @@ class Client:
         return self.channel.unary_unary(
             path, request_serializer=lambda m: m if isinstance(m, bytes) else m.SerializeToString(),
             response_deserializer=RESPONSES.get(path, RpcStatus).FromString)
+
+    def stream(self, path, request, timeout=60, deserialize=None, **options):
+        """The messages of a method that answers with many, as they come."""
+        method = self.channel.unary_stream(
+            path, request_serializer=lambda m: m if isinstance(m, bytes) else m.SerializeToString(),
+            response_deserializer=deserialize or RESPONSES[path].FromString)
+        return method(request, timeout=timeout, **options)
 
     def __call__(self, path, request, timeout=60, **options):
         return self.method(path)(request, timeout=timeout, **options)

@@ -20,6 +20,7 @@
 #include "gtest/gtest.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
+#include "locus/v1/evaluation.pb.h"
 #include "locus/v1/scheme.pb.h"
 #include "locus/v1/tensor.pb.h"
 
@@ -43,9 +44,10 @@ FileDescriptorSet Published() {
 }
 
 TEST(ContractTest, KeepsEverythingPublished) {
-  // Names two files of the contract, which makes the linker keep them all.
+  // Names three files of the contract, which makes the linker keep them all.
   ASSERT_NE(v1::EncodeRequest::descriptor(), nullptr);
   ASSERT_NE(v1::AttendRequest::descriptor(), nullptr);
+  ASSERT_NE(v1::CheckPropertiesRequest::descriptor(), nullptr);
   const FileDescriptorSet published = Published();
   DescriptorPool pool;
   for (const FileDescriptorProto& file : published.file()) {
@@ -66,6 +68,7 @@ TEST(ContractTest, PublishedSetHoldsTheWholeContract) {
   for (const auto* file :
        {v1::EncodeRequest::descriptor()->file(),
         v1::AttendRequest::descriptor()->file(),
+        v1::CheckPropertiesRequest::descriptor()->file(),
         v1::Scheme::descriptor()->file(), v1::Tensor::descriptor()->file()}) {
     EXPECT_THAT(BrokenPromises(*file, pool), IsEmpty())
         << "the contract has grown: write locus.v1.binpb again";

@@ -57,7 +57,8 @@ TEST(ConfigTest, ReadsEveryFlag) {
       Parse({"--listen=0.0.0.0:1", "--http", "[::1]:2", "--threads=3",
              "--max-queued-calls=4", "--max-message-bytes=5MiB",
              "--memory-budget-bytes=6GiB", "--grace-seconds=7.5",
-             "--log-calls=false"});
+             "--max-evaluations=8", "--max-evaluation-flops=9e9",
+             "--background-evaluations=false", "--log-calls=false"});
   ASSERT_TRUE(command.ok()) << command.status();
   const ServerOptions& options = command->options;
   EXPECT_EQ(options.listen, "0.0.0.0:1");
@@ -67,20 +68,27 @@ TEST(ConfigTest, ReadsEveryFlag) {
   EXPECT_EQ(options.max_message_bytes, 5 << 20);
   EXPECT_EQ(options.memory_budget_bytes, int64_t{6} << 30);
   EXPECT_EQ(options.grace_seconds, 7.5);
+  EXPECT_EQ(options.max_evaluations, 8);
+  EXPECT_EQ(options.max_evaluation_flops, 9e9);
+  EXPECT_FALSE(options.background_evaluations);
   EXPECT_FALSE(options.log_calls);
 }
 
 TEST(ConfigTest, FlagWinsOverVariableOverFileOverDefault) {
   const FlagFile file(
       "# a comment\n\n--threads=2\nmax-queued-calls = 2\n"
-      "max_message_bytes=2MiB\n");
+      "max_message_bytes=2MiB\nmax-evaluations=2\n"
+      "max-evaluation-flops=2e12\n");
   const auto command =
-      Parse({file.flag(), "--threads=4"},
-            {{"LOCUS_THREADS", "3"}, {"LOCUS_MAX_QUEUED_CALLS", "3"}});
+      Parse({file.flag(), "--threads=4"}, {{"LOCUS_THREADS", "3"},
+                                           {"LOCUS_MAX_QUEUED_CALLS", "3"},
+                                           {"LOCUS_MAX_EVALUATIONS", "3"}});
   ASSERT_TRUE(command.ok()) << command.status();
   EXPECT_EQ(command->options.threads, 4);
   EXPECT_EQ(command->options.max_queued_calls, 3);
   EXPECT_EQ(command->options.max_message_bytes, 2 << 20);
+  EXPECT_EQ(command->options.max_evaluations, 3);
+  EXPECT_EQ(command->options.max_evaluation_flops, 2e12);
   EXPECT_EQ(command->options.grace_seconds, 20);
 }
 
@@ -100,8 +108,10 @@ TEST(ConfigTest, AnEmptyHttpAddressTurnsItOff) {
 TEST(ConfigTest, HelpAndVersionAreTexts) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok() && help->text.has_value());
-  EXPECT_THAT(*help->text,
-              AllOf(HasSubstr("--max-queued-calls"), HasSubstr("Examples:")));
+  EXPECT_THAT(
+      *help->text,
+      AllOf(HasSubstr("--max-queued-calls"), HasSubstr("--max-evaluations"),
+            HasSubstr("--max-evaluation-flops"), HasSubstr("Examples:")));
   const auto version = Parse({"--version"});
   ASSERT_TRUE(version.ok() && version->text.has_value());
   EXPECT_EQ(*version->text, "locusd " LOCUS_VERSION "\n");
@@ -123,6 +133,13 @@ TEST(ConfigTest, WrongUseIsOneClearLine) {
       {{"--memory-budget-bytes=7"}, "--memory-budget-bytes"},
       {{"--grace-seconds=nan"}, "--grace-seconds"},
       {{"--grace-seconds=-1"}, "--grace-seconds"},
+      {{"--max-evaluations=-1"}, "--max-evaluations"},
+      {{"--max-evaluations=65"}, "--max-evaluations"},
+      {{"--max-evaluation-flops=0"}, "--max-evaluation-flops"},
+      {{"--max-evaluation-flops=nan"}, "--max-evaluation-flops"},
+      {{"--max-evaluation-flops=inf"}, "--max-evaluation-flops"},
+      {{"--max-evaluation-flops=lots"}, "--max-evaluation-flops"},
+      {{"--background-evaluations=maybe"}, "--background-evaluations"},
       {{"--log-calls=perhaps"}, "--log-calls"},
       {{"--listen=nowhere"}, "--listen"},
       {{"--listen=127.0.0.1:65536"}, "--listen"},

@@ -26,7 +26,8 @@ HealthCheckRequest HealthOf(const std::string& service) {
 TEST(HealthTest, EveryServiceIsServing) {
   TestServer server;
   for (const char* service :
-       {"", "locus.v1.EncodingService", "locus.v1.AttentionService"}) {
+       {"", "locus.v1.EncodingService", "locus.v1.AttentionService",
+        "locus.v1.EvaluationService"}) {
     grpc::ClientContext context;
     HealthCheckResponse response;
     EXPECT_TRUE(

@@ -211,6 +211,45 @@ INSTANTIATE_TEST_SUITE_P(
              "options.bottom_right"}),
     CaseName);
 
+class HostileEvaluateTest : public testing::TestWithParam<Case> {};
+
+TEST_P(HostileEvaluateTest, IsRefused) {
+  v1::EvaluateExtrapolationRequest request;
+  ASSERT_TRUE(
+      google::protobuf::TextFormat::ParseFromString(GetParam().text, &request));
+  grpc::ClientContext context;
+  const auto start = std::chrono::steady_clock::now();
+  const auto reader =
+      SharedServer().evaluation().EvaluateExtrapolation(&context, request);
+  v1::EvaluateExtrapolationResponse response;
+  EXPECT_FALSE(reader->Read(&response));
+  ExpectRefused(reader->Finish(), GetParam(), start);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    , HostileEvaluateTest,
+    testing::Values(
+        Case{"NoMode", "", "pattern"},
+        Case{"NoTask", "trained {}", "trained.ordering"},
+        Case{"HugeTrainLength", "pattern {} train_length: 4611686018427387904",
+             "train_length"},
+        Case{"HugeEvalLength",
+             "pattern {} eval_lengths: [64, 9223372036854775807]",
+             "eval_lengths[1]"},
+        Case{"NegativeSeeds", "pattern {} seed_count: -1", "seed_count"},
+        Case{"NanRate", "trained { copy {} training { learning_rate: nan } }",
+             "trained.training.learning_rate"},
+        Case{"NegativeSteps", "trained { copy {} training { step_count: -5 } }",
+             "trained.training.step_count"},
+        Case{"WrongScheme",
+             "pattern {} schemes { rope {} } schemes { rope { base: -1 } }",
+             "schemes[1].rope.base"},
+        Case{"TooMuchWork",
+             "trained { copy {} model { dim: 512 layer_count: 8 } "
+             "training { step_count: 1000000 batch_size: 1024 } }",
+             "request", kLimit}),
+    CaseName);
+
 // One call with bytes instead of a message.
 grpc::Status CallWithBytes(const std::string& wire,
                            grpc_compression_algorithm compression,

@@ -28,13 +28,6 @@ v1::EncodeRequest RopeRequest() {
   return request;
 }
 
-std::string Trailer(const grpc::ClientContext& context, const char* key) {
-  const auto& metadata = context.GetServerTrailingMetadata();
-  const auto found = metadata.find(key);
-  if (found == metadata.end()) return "";
-  return {found->second.data(), found->second.size()};
-}
-
 TEST(ServerTest, EncodesOverThePort) {
   TestServer server;
   grpc::ClientContext context;
@@ -248,6 +241,7 @@ TEST(ServerTest, ReflectionListsTheServices) {
                          slice.size());
   EXPECT_THAT(text, AllOf(HasSubstr("locus.v1.EncodingService"),
                           HasSubstr("locus.v1.AttentionService"),
+                          HasSubstr("locus.v1.EvaluationService"),
                           HasSubstr("grpc.health.v1.Health")));
   context.TryCancel();
 }

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -22,11 +23,14 @@ ServerOptions TestOptions() {
   options.http = "127.0.0.1:0";
   options.threads = 2;
   options.log_calls = false;
+  // Tests would wait for whatever else the machine does.
+  options.background_evaluations = false;
   return options;
 }
 
-TestServer::TestServer(const ServerOptions& options) {
-  auto server = Server::Start(options);
+TestServer::TestServer(const ServerOptions& options,
+                       MakeEvaluation make_evaluation) {
+  auto server = Server::Start(options, std::move(make_evaluation));
   if (!server.ok()) {
     ADD_FAILURE() << server.status();
     return;
@@ -37,6 +41,7 @@ TestServer::TestServer(const ServerOptions& options) {
                           grpc::InsecureChannelCredentials());
   encoding_ = v1::EncodingService::NewStub(channel_);
   attention_ = v1::AttentionService::NewStub(channel_);
+  evaluation_ = v1::EvaluationService::NewStub(channel_);
   health_ = grpc::health::v1::Health::NewStub(channel_);
 }
 
@@ -83,6 +88,13 @@ std::string Exchange(int port, const std::string& request) {
   }
   close(fd);
   return answer;
+}
+
+std::string Trailer(const grpc::ClientContext& context, const char* key) {
+  const auto& metadata = context.GetServerTrailingMetadata();
+  const auto found = metadata.find(key);
+  if (found == metadata.end()) return "";
+  return {found->second.data(), found->second.size()};
 }
 
 ErrorDetails DetailsOf(const grpc::Status& status) {

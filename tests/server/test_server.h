@@ -13,20 +13,23 @@
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
+#include "locus/v1/evaluation.grpc.pb.h"
 #include "server/server.h"
 
 namespace locus::server {
 
-// Free ports, no log.
+// Free ports, no log, evaluations at the usual priority.
 ServerOptions TestOptions();
 
 class TestServer {
  public:
-  explicit TestServer(const ServerOptions& options = TestOptions());
+  explicit TestServer(const ServerOptions& options = TestOptions(),
+                      MakeEvaluation make_evaluation = MakeCoreEvaluation);
 
   Server& server() { return *server_; }
   v1::EncodingService::Stub& encoding() { return *encoding_; }
   v1::AttentionService::Stub& attention() { return *attention_; }
+  v1::EvaluationService::Stub& evaluation() { return *evaluation_; }
   grpc::health::v1::Health::Stub& health() { return *health_; }
   const std::shared_ptr<grpc::Channel>& channel() { return channel_; }
 
@@ -44,11 +47,15 @@ class TestServer {
   std::shared_ptr<grpc::Channel> channel_;
   std::unique_ptr<v1::EncodingService::Stub> encoding_;
   std::unique_ptr<v1::AttentionService::Stub> attention_;
+  std::unique_ptr<v1::EvaluationService::Stub> evaluation_;
   std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };
 
 // What a server on loopback answers to `request`, until it closes.
 std::string Exchange(int port, const std::string& request);
+
+// A value of the trailing metadata; empty if there is none.
+std::string Trailer(const grpc::ClientContext& context, const char* key);
 
 // The google.rpc details of an error.
 struct ErrorDetails {

@@ -1,0 +1,268 @@
+#include "server/convert_evaluation.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/shape.h"
+#include "core/base/status.h"
+#include "core/encoding/schemes.h"
+
+namespace locus::server {
+namespace {
+
+constexpr int kMaxCheckedSchemes = 64;
+constexpr int kMaxEvaluatedSchemes = 32;
+constexpr size_t kMaxCorpusBytes = 4 << 20;
+// A scheme in a plan beside what its message makes it.
+constexpr int64_t kSchemeBytes = 4096;
+
+absl::Status CheckCount(absl::string_view field, int count, int limit,
+                        absl::string_view limit_name) {
+  if (count <= limit) return absl::OkStatus();
+  return LimitExceeded(
+      field, limit_name,
+      absl::StrCat("has ", count, " entries; at most ", limit, " are allowed"));
+}
+
+// The schemes that were named, or all there are.
+absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
+    const google::protobuf::RepeatedPtrField<v1::Scheme>& given,
+    const TrainingSetting* setting) {
+  std::vector<NamedScheme> schemes;
+  UniqueNames names;
+  const auto add = [&](ResolvedScheme resolved) {
+    std::string name = names.Make(resolved.info->name);
+    schemes.push_back({std::move(name), std::move(resolved)});
+  };
+  for (int i = 0; i < given.size(); ++i) {
+    LOCUS_ASSIGN_OR_RETURN(
+        ResolvedScheme resolved,
+        ResolveScheme(given[i], setting, absl::StrCat("schemes[", i, "]")));
+    add(std::move(resolved));
+  }
+  if (!given.empty()) return schemes;
+  for (const SchemeInfo& info : AllSchemes()) {
+    LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
+                           ResolveScheme(info, setting));
+    add(std::move(resolved));
+  }
+  return schemes;
+}
+
+PatternSettings ToPattern(const v1::PatternMode& given) {
+  PatternSettings pattern;
+  pattern.dim = given.dim();
+  pattern.head_count = given.head_count();
+  pattern.causal = given.causal();
+  pattern.map_size = given.map_size();
+  return pattern;
+}
+
+ModelSettings ToModel(const v1::EvaluationModel& given) {
+  ModelSettings model;
+  model.dim = given.dim();
+  model.layer_count = given.layer_count();
+  model.head_count = given.head_count();
+  model.feed_forward_dim = given.feed_forward_dim();
+  if (given.has_causal()) model.causal = given.causal();
+  return model;
+}
+
+TrainingSettings ToTraining(const v1::EvaluationTraining& given) {
+  TrainingSettings training;
+  training.step_count = given.step_count();
+  training.batch_size = given.batch_size();
+  if (given.has_learning_rate()) training.learning_rate = given.learning_rate();
+  if (given.has_warmup_step_count()) {
+    training.warmup_step_count = given.warmup_step_count();
+  }
+  if (given.has_weight_decay()) training.weight_decay = given.weight_decay();
+  if (given.has_clip_norm()) training.clip_norm = given.clip_norm();
+  return training;
+}
+
+// The task has the name of its field.
+absl::StatusOr<TrainedSettings> ToTrained(const v1::TrainedMode& given) {
+  const auto* field = given.GetReflection()->GetOneofFieldDescriptor(
+      given, given.GetDescriptor()->FindOneofByName("task"));
+  if (field == nullptr) {
+    return InvalidField(
+        "trained.ordering",
+        "is not set, nor is another task; one of them is needed");
+  }
+  const std::string& corpus = given.text().corpus();
+  if (corpus.size() > kMaxCorpusBytes) {
+    return LimitExceeded("trained.text.corpus", "corpus_bytes",
+                         absl::StrCat("has ", corpus.size(), " bytes; at most ",
+                                      kMaxCorpusBytes, " are allowed"));
+  }
+  TrainedSettings trained;
+  trained.task = field->name();
+  trained.corpus = corpus;
+  trained.model = ToModel(given.model());
+  trained.training = ToTraining(given.training());
+  return trained;
+}
+
+v1::PropertyVerdict ToProtoVerdict(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kHolds:
+      return v1::PROPERTY_VERDICT_HOLDS;
+    case Verdict::kFails:
+      return v1::PROPERTY_VERDICT_FAILS;
+    case Verdict::kNotApplicable:
+      return v1::PROPERTY_VERDICT_NOT_APPLICABLE;
+  }
+  return v1::PROPERTY_VERDICT_UNSPECIFIED;
+}
+
+int64_t SchemesBytes(
+    const google::protobuf::RepeatedPtrField<v1::Scheme>& schemes) {
+  int64_t bytes = 0;
+  for (const v1::Scheme& scheme : schemes) {
+    bytes += kSchemeBytes + SchemeBytes(scheme);
+  }
+  return bytes;
+}
+
+// Rows and differences have the same figures.
+template <typename Row, typename Proto>
+void SetFigures(const Row& row, Proto* proto) {
+  proto->set_scheme_name(row.scheme_name);
+  proto->set_eval_length(row.eval_length);
+  proto->set_metric(row.metric);
+  proto->set_mean(row.mean);
+  proto->set_ci_low(row.ci_low);
+  proto->set_ci_high(row.ci_high);
+  proto->set_count(row.count);
+}
+
+}  // namespace
+
+std::string UniqueNames::Make(absl::string_view name) {
+  const int count = ++counts_[std::string(name)];
+  return count == 1 ? std::string(name) : absl::StrCat(name, "#", count);
+}
+
+absl::StatusOr<PropertiesPlan> ToPropertiesPlan(
+    const v1::CheckPropertiesRequest& request) {
+  LOCUS_RETURN_IF_ERROR(CheckCount("schemes", request.schemes_size(),
+                                   kMaxCheckedSchemes, "checked_schemes"));
+  PropertiesPlan plan;
+  LOCUS_ASSIGN_OR_RETURN(plan.schemes, ToSchemes(request.schemes(), nullptr));
+  plan.naive =
+      request.has_naive() ? request.naive() : request.schemes().empty();
+  return plan;
+}
+
+absl::StatusOr<EvaluationPlan> ToEvaluationPlan(
+    const v1::EvaluateExtrapolationRequest& request) {
+  LOCUS_RETURN_IF_ERROR(CheckCount("schemes", request.schemes_size(),
+                                   kMaxEvaluatedSchemes, "evaluated_schemes"));
+  EvaluationPlan plan;
+  EvaluationSettings& settings = plan.settings;
+  if (request.has_pattern()) {
+    settings.mode = ToPattern(request.pattern());
+  } else if (request.has_trained()) {
+    LOCUS_ASSIGN_OR_RETURN(settings.mode, ToTrained(request.trained()));
+  } else {
+    return InvalidField("pattern",
+                        "is not set, nor is trained; one of them is needed");
+  }
+  settings.train_length = request.train_length();
+  settings.eval_lengths.assign(request.eval_lengths().begin(),
+                               request.eval_lengths().end());
+  settings.seed = request.seed();
+  settings.seed_count = request.seed_count();
+  LOCUS_RETURN_IF_ERROR(FillDefaults(&settings));
+  const TrainingSetting setting = SettingOf(settings);
+  LOCUS_ASSIGN_OR_RETURN(plan.schemes, ToSchemes(request.schemes(), &setting));
+  return plan;
+}
+
+std::vector<EvaluatedScheme> EvaluationPlan::evaluated_schemes() const {
+  std::vector<EvaluatedScheme> evaluated;
+  for (const NamedScheme& scheme : schemes) {
+    evaluated.push_back({scheme.name, scheme.resolved.scheme});
+  }
+  return evaluated;
+}
+
+int64_t EvaluationPlan::max_cell_bytes() const {
+  // A dozen metrics and the names.
+  constexpr int64_t kPlainCellBytes = 4096;
+  const auto* pattern = std::get_if<PatternSettings>(&settings.mode);
+  if (pattern == nullptr) return kPlainCellBytes;
+  const auto map_bytes =
+      CheckedProduct({pattern->head_count, pattern->map_size, pattern->map_size,
+                      static_cast<int64_t>(sizeof(double))});
+  // Four of these are added up.
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 8;
+  return kPlainCellBytes + std::min(map_bytes.value_or(kMost), kMost);
+}
+
+int64_t PlanBytes(const v1::CheckPropertiesRequest& request) {
+  return SchemesBytes(request.schemes());
+}
+
+int64_t PlanBytes(const v1::EvaluateExtrapolationRequest& request) {
+  return SchemesBytes(request.schemes()) +
+         static_cast<int64_t>(sizeof(int64_t)) * request.eval_lengths_size() +
+         static_cast<int64_t>(request.trained().text().corpus().size());
+}
+
+void ToProto(const PropertyResult& result, v1::PropertyResult* proto) {
+  proto->set_property(result.property);
+  proto->set_verdict(ToProtoVerdict(result.verdict));
+  proto->set_measured(result.measured);
+  proto->set_tolerance(result.tolerance);
+  proto->set_promise(ToProto(result.promise));
+  proto->set_as_promised(result.as_promised);
+  proto->set_worked_case(result.worked_case);
+}
+
+void ToProto(const EvaluationProgress& progress, double remaining_seconds,
+             v1::EvaluationProgress* proto) {
+  proto->set_scheme_name(std::string(progress.scheme_name));
+  proto->set_seed(progress.seed);
+  proto->set_step(progress.step);
+  proto->set_step_count(progress.step_count);
+  proto->set_loss(progress.loss);
+  proto->set_remaining_seconds(remaining_seconds);
+}
+
+void ToProto(EvaluationCell cell, v1::EvaluationCell* proto) {
+  proto->set_scheme_name(std::move(cell.scheme_name));
+  proto->set_seed(cell.seed);
+  proto->set_eval_length(cell.eval_length);
+  proto->mutable_metrics()->insert(cell.metrics.begin(), cell.metrics.end());
+  if (cell.attention_map.has_value()) {
+    ToProto(*std::move(cell.attention_map), proto->mutable_attention_map());
+  }
+}
+
+void ToProto(const EvaluationSummary& summary, v1::EvaluationSummary* proto) {
+  for (const EvaluationRow& row : summary.rows) {
+    SetFigures(row, proto->add_rows());
+  }
+  for (const EvaluationDifference& difference : summary.differences) {
+    v1::EvaluationDifference* added = proto->add_differences();
+    SetFigures(difference, added);
+    added->set_baseline_name(difference.baseline_name);
+  }
+  for (const EvaluationGate& gate : summary.gates) {
+    v1::EvaluationGate* added = proto->add_gates();
+    added->set_scheme_name(gate.scheme_name);
+    added->set_metric(gate.metric);
+    added->set_threshold(gate.threshold);
+    added->set_learned_share(gate.learned_share);
+    added->set_passed(gate.passed);
+  }
+  proto->set_winner(summary.winner);
+  proto->set_reason(summary.reason);
+  proto->set_partial(summary.partial);
+}
+
+}  // namespace locus::server

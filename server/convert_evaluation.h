@@ -1,0 +1,63 @@
+// Evaluations, from proto to core and back.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "core/evaluation/evaluation.h"
+#include "core/evaluation/properties.h"
+#include "locus/v1/evaluation.pb.h"
+#include "server/convert.h"
+
+namespace locus::server {
+
+// Names of schemes, told apart: rope, rope#2, rope#3.
+class UniqueNames {
+ public:
+  std::string Make(absl::string_view name);
+
+ private:
+  std::map<std::string, int> counts_;
+};
+
+struct NamedScheme {
+  std::string name;
+  ResolvedScheme resolved;
+};
+
+// What CheckProperties is asked for.
+struct PropertiesPlan {
+  std::vector<NamedScheme> schemes;
+  bool naive = false;
+};
+absl::StatusOr<PropertiesPlan> ToPropertiesPlan(
+    const v1::CheckPropertiesRequest& request);
+
+// What EvaluateExtrapolation is asked for, with all that was left open chosen.
+struct EvaluationPlan {
+  EvaluationSettings settings;
+  std::vector<NamedScheme> schemes;
+
+  std::vector<EvaluatedScheme> evaluated_schemes() const;
+  // The largest cell, in bytes.
+  int64_t max_cell_bytes() const;
+};
+absl::StatusOr<EvaluationPlan> ToEvaluationPlan(
+    const v1::EvaluateExtrapolationRequest& request);
+
+// Bounds on what these two allocate.
+int64_t PlanBytes(const v1::CheckPropertiesRequest& request);
+int64_t PlanBytes(const v1::EvaluateExtrapolationRequest& request);
+
+void ToProto(const PropertyResult& result, v1::PropertyResult* proto);
+void ToProto(const EvaluationProgress& progress, double remaining_seconds,
+             v1::EvaluationProgress* proto);
+void ToProto(EvaluationCell cell, v1::EvaluationCell* proto);
+// All but the manifest.
+void ToProto(const EvaluationSummary& summary, v1::EvaluationSummary* proto);
+
+}  // namespace locus::server

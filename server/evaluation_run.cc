@@ -1,0 +1,125 @@
+#include "server/evaluation_run.h"
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "server/bounded_queue.h"
+#include "server/convert_evaluation.h"
+#include "server/remaining_time.h"
+
+namespace locus::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Event = v1::EvaluateExtrapolationResponse;
+
+constexpr int64_t kMaxQueuedBytes = 1 << 20;
+// An event in the queue beside its own bytes.
+constexpr int64_t kEventBytes = 1024;
+// Nobody reads progress faster than this.
+constexpr std::chrono::milliseconds kProgressInterval(100);
+
+// Puts what an evaluation says into the queue, progress now and then only: the
+// first and the last of each run, and some between.
+class QueueSink final : public EvaluationSink {
+ public:
+  QueueSink(BoundedQueue<Event>* queue, prometheus::Counter* cells)
+      : queue_(*queue), cells_(*cells), start_(Clock::now()) {}
+
+  void OnProgress(const EvaluationProgress& progress) override {
+    const auto now = Clock::now();
+    const double remaining_seconds =
+        remaining_.Update(std::chrono::duration<double>(now - start_).count(),
+                          progress.done_share);
+    const bool is_first =
+        progress.scheme_name != scheme_name_ || progress.seed != seed_;
+    const bool is_last = progress.step == progress.step_count;
+    if (!is_first && !is_last && now < next_progress_) return;
+    scheme_name_ = std::string(progress.scheme_name);
+    seed_ = progress.seed;
+    next_progress_ = now + kProgressInterval;
+    Event event;
+    ToProto(progress, remaining_seconds, event.mutable_progress());
+    Push(std::move(event));
+  }
+
+  void OnCell(EvaluationCell cell) override {
+    cells_.Increment();
+    Event event;
+    ToProto(std::move(cell), event.mutable_cell());
+    Push(std::move(event));
+  }
+
+ private:
+  void Push(Event event) {
+    const auto bytes = kEventBytes + static_cast<int64_t>(event.ByteSizeLong());
+    queue_.Push(std::move(event), bytes);
+  }
+
+  BoundedQueue<Event>& queue_;
+  prometheus::Counter& cells_;
+  const Clock::time_point start_;
+  RemainingTime remaining_;
+  std::string scheme_name_;
+  uint64_t seed_ = 0;
+  Clock::time_point next_progress_;
+};
+
+}  // namespace
+
+Clock::time_point StopBefore(Clock::time_point end, Clock::time_point now) {
+  if (end == Clock::time_point::max() || end <= now) return end;
+  return end -
+         std::min<Clock::duration>((end - now) / 10, std::chrono::seconds(1));
+}
+
+int64_t StreamBytes(int64_t max_cell_bytes) {
+  // One cell being made, one that waits for room, one written, and its bytes.
+  return kMaxQueuedBytes + 4 * (max_cell_bytes + kEventBytes);
+}
+
+absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state, Call& call,
+                                                const Evaluation& evaluation,
+                                                ResponseStream<Event>& stream) {
+  const Call::ComputeTimer timer(&call);
+  BoundedQueue<Event> queue(kMaxQueuedBytes);
+  QueueSink sink(&queue, &state.metrics.evaluation_cells());
+  const auto stop_time = StopBefore(call.deadline(), Clock::now());
+  const StopCheck stop = [&]() -> absl::Status {
+    if (queue.closed()) return absl::CancelledError("the caller went away");
+    LOCUS_RETURN_IF_ERROR(call.CheckCaller());
+    if (Clock::now() < std::min(stop_time, state.evaluations_end.load())) {
+      return absl::OkStatus();
+    }
+    return absl::DeadlineExceededError("time is up");
+  };
+  std::optional<absl::StatusOr<EvaluationSummary>> summary;
+  std::exception_ptr failure;
+  std::jthread driver([&] {
+    state.background.AdoptThread();
+    try {
+      summary = evaluation.Run(state.background.pool(), stop, sink);
+    } catch (...) {
+      failure = std::current_exception();
+    }
+    queue.Finish();
+  });
+  // Whatever happens here, the driver shall not wait for room for ever.
+  const absl::Cleanup close = [&] { queue.Close(); };
+  absl::Status written;
+  while (const auto event = queue.Pop()) {
+    if (written.ok()) written = stream.Write(*event);
+    if (!written.ok()) queue.Close();
+  }
+  driver.join();
+  if (failure) std::rethrow_exception(failure);
+  if (!written.ok()) return written;
+  return *std::move(summary);
+}
+
+}  // namespace locus::server

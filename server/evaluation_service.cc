@@ -1,0 +1,137 @@
+#include "server/evaluation_service.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "core/base/shape.h"
+#include "core/base/status.h"
+#include "core/evaluation/naive.h"
+#include "core/evaluation/properties.h"
+#include "server/convert_evaluation.h"
+#include "server/evaluation_run.h"
+#include "server/manifest.h"
+
+namespace locus::server {
+namespace {
+
+// The checks of one call, as a job of the short ones.
+struct PropertiesJob {
+  const PropertiesPlan& plan;
+
+  int64_t output_bytes() const {
+    // A sentence or two for each property.
+    constexpr int64_t kBytesPerScheme = kPropertyCount * 512;
+    constexpr int64_t kNaive = 8;
+    return kBytesPerScheme *
+           (static_cast<int64_t>(plan.schemes.size()) + kNaive);
+  }
+  int64_t scratch_bytes(int) const {
+    // Worked cases are a few dozen tokens wide and long.
+    return int64_t{16} << 20;
+  }
+
+  absl::StatusOr<v1::CheckPropertiesResponse> Run(ThreadPool&,
+                                                  const StopCheck& stop) const {
+    v1::CheckPropertiesResponse response;
+    const auto add = [&](absl::string_view name,
+                         const std::vector<PropertyResult>& results) {
+      v1::SchemeProperties* scheme = response.add_results();
+      scheme->set_scheme_name(std::string(name));
+      for (const PropertyResult& result : results) {
+        ToProto(result, scheme->add_properties());
+      }
+      return scheme;
+    };
+    for (const NamedScheme& scheme : plan.schemes) {
+      LOCUS_RETURN_IF_ERROR(stop());
+      const ResolvedScheme& resolved = scheme.resolved;
+      add(scheme.name,
+          locus::CheckProperties(*resolved.scheme, resolved.info->promises));
+    }
+    if (!plan.naive) return response;
+    for (const NaiveEncoding& encoding : NaiveEncodings()) {
+      LOCUS_RETURN_IF_ERROR(stop());
+      add(encoding.info.name, CheckNaive(encoding))->set_naive(true);
+    }
+    return response;
+  }
+};
+
+// What an evaluation costs is not free to know: it is a short call's work, and
+// admitted like that.
+struct SizingJob {
+  const MakeEvaluation& make_evaluation;
+  const EvaluationPlan& plan;
+
+  int64_t output_bytes() const { return 0; }
+  int64_t scratch_bytes(int) const { return int64_t{32} << 20; }
+  absl::StatusOr<std::unique_ptr<Evaluation>> Run(ThreadPool&,
+                                                  const StopCheck&) const {
+    return make_evaluation(plan.settings, plan.evaluated_schemes());
+  }
+};
+
+}  // namespace
+
+EvaluationService::EvaluationService(ServerState* state,
+                                     MakeEvaluation make_evaluation)
+    : Service(state, kName), make_evaluation_(std::move(make_evaluation)) {
+  AddUnary<v1::CheckPropertiesRequest, v1::CheckPropertiesResponse>(
+      "CheckProperties", &CheckProperties);
+  AddStream<v1::EvaluateExtrapolationRequest,
+            v1::EvaluateExtrapolationResponse>(
+      "EvaluateExtrapolation",
+      [this](Call& call, const v1::EvaluateExtrapolationRequest& request,
+             Stream& stream) {
+        return EvaluateExtrapolation(call, request, stream);
+      });
+}
+
+absl::Status EvaluationService::CheckProperties(
+    Call& call, const v1::CheckPropertiesRequest& request,
+    v1::CheckPropertiesResponse* response) {
+  LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
+  LOCUS_ASSIGN_OR_RETURN(const PropertiesPlan plan, ToPropertiesPlan(request));
+  LOCUS_ASSIGN_OR_RETURN(*response, call.Run(PropertiesJob{plan}));
+  return absl::OkStatus();
+}
+
+absl::Status EvaluationService::CheckFlops(const Evaluation& evaluation) {
+  const double limit = state().options.max_evaluation_flops;
+  if (evaluation.flops() <= limit) return absl::OkStatus();
+  return LimitExceeded(
+      "request", "max_evaluation_flops",
+      absl::StrCat("needs ", evaluation.flops(),
+                   " multiplications and additions; max_evaluation_flops is ",
+                   limit, "; ", evaluation.WhatFits(limit)));
+}
+
+absl::Status EvaluationService::EvaluateExtrapolation(
+    Call& call, const v1::EvaluateExtrapolationRequest& request,
+    Stream& stream) {
+  LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
+  LOCUS_ASSIGN_OR_RETURN(const EvaluationPlan plan, ToEvaluationPlan(request));
+  LOCUS_ASSIGN_OR_RETURN(const auto evaluation,
+                         call.Run(SizingJob{make_evaluation_, plan}));
+  LOCUS_RETURN_IF_ERROR(CheckFlops(*evaluation));
+  const int threads = state().background.pool().thread_count();
+  LOCUS_RETURN_IF_ERROR(call.CheckResponseBytes(plan.max_cell_bytes()));
+  LOCUS_RETURN_IF_ERROR(call.Reserve(StreamBytes(plan.max_cell_bytes())));
+  LOCUS_RETURN_IF_ERROR(call.Reserve(evaluation->scratch_bytes(threads)));
+  v1::EvaluateExtrapolationResponse last;
+  {
+    LOCUS_ASSIGN_OR_RETURN(const Background::Slot slot,
+                           state().background.Enter());
+    LOCUS_ASSIGN_OR_RETURN(const EvaluationSummary summary,
+                           RunEvaluation(state(), call, *evaluation, stream));
+    ToProto(summary, last.mutable_summary());
+    last.mutable_summary()->set_manifest_json(
+        MakeManifest(plan, summary, absl::Now()));
+  }
+  return stream.Write(last);
+}
+
+}  // namespace locus::server

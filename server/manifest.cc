@@ -1,0 +1,226 @@
+#include "server/manifest.h"
+
+#include <cmath>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/dtype.h"
+#include "core/base/product.h"
+
+namespace locus::server {
+namespace {
+
+// Keeps the order of its keys.
+using Json = nlohmann::ordered_json;
+
+#if defined(__clang__)
+constexpr char kCompiler[] = "clang " __clang_version__;
+#else
+constexpr char kCompiler[] = "gcc " __VERSION__;
+#endif
+#if defined(__x86_64__)
+constexpr char kArchitecture[] = "x86_64";
+#elif defined(__aarch64__)
+constexpr char kArchitecture[] = "aarch64";
+#else
+constexpr char kArchitecture[] = "other";
+#endif
+
+Json Number(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  return value;
+}
+
+Json Numbers(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(Number(value));
+  return list;
+}
+
+// 64 bits of FNV-1a, in hexadecimal digits.
+std::string Fingerprint(absl::string_view bytes) {
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
+  }
+  return absl::StrCat(absl::Hex(hash, absl::kZeroPad16));
+}
+
+Json Describe(const TensorView& tensor) {
+  const absl::string_view bytes(tensor.data,
+                                tensor.element_count() * SizeOf(tensor.dtype));
+  return {
+      {"dtype", std::string(NameOf(tensor.dtype))},
+      {"shape", std::vector<int64_t>(tensor.shape.begin(), tensor.shape.end())},
+      {"fnv1a", Fingerprint(bytes)}};
+}
+
+Json Value(const Parameter& parameter, const Arguments& arguments) {
+  switch (parameter.kind) {
+    case ParameterKind::kNumber:
+      return Number(arguments.Number(parameter.name));
+    case ParameterKind::kInteger:
+      return arguments.Integer(parameter.name);
+    case ParameterKind::kFlag:
+      return arguments.Flag(parameter.name);
+    case ParameterKind::kChoice:
+      return arguments.Choice(parameter.name);
+    case ParameterKind::kNumbers:
+      return Numbers(arguments.Numbers(parameter.name));
+    case ParameterKind::kTensor:
+      return Describe(arguments.Tensor(parameter.name));
+    case ParameterKind::kSeed:
+      return arguments.Seed(parameter.name);
+  }
+  return nullptr;
+}
+
+Json Describe(const NamedScheme& scheme) {
+  const SchemeInfo& info = *scheme.resolved.info;
+  const Arguments& arguments = scheme.resolved.arguments;
+  Json parameters = Json::object();
+  for (const Parameter& parameter : info.parameters) {
+    if (!arguments.Has(parameter.name)) continue;
+    parameters[std::string(parameter.name)] = Value(parameter, arguments);
+  }
+  return {{"name", scheme.name},
+          {"kind", std::string(info.name)},
+          {"parameters", std::move(parameters)}};
+}
+
+Json Describe(const PatternSettings& pattern) {
+  return {{"dim", pattern.dim},
+          {"head_count", pattern.head_count},
+          {"causal", pattern.causal},
+          {"map_size", pattern.map_size}};
+}
+
+Json Describe(const ModelSettings& model) {
+  Json json = {{"dim", model.dim},
+               {"layer_count", model.layer_count},
+               {"head_count", model.head_count},
+               {"feed_forward_dim", model.feed_forward_dim}};
+  if (model.causal.has_value()) json["causal"] = *model.causal;
+  return json;
+}
+
+Json Describe(const TrainingSettings& training) {
+  Json json = {{"step_count", training.step_count},
+               {"batch_size", training.batch_size}};
+  const auto add = [&](const char* name, std::optional<double> value) {
+    if (value.has_value()) json[name] = Number(*value);
+  };
+  add("learning_rate", training.learning_rate);
+  if (training.warmup_step_count.has_value()) {
+    json["warmup_step_count"] = *training.warmup_step_count;
+  }
+  add("weight_decay", training.weight_decay);
+  add("clip_norm", training.clip_norm);
+  return json;
+}
+
+Json Describe(const TrainedSettings& trained) {
+  Json json = {{"task", trained.task}};
+  if (!trained.corpus.empty()) {
+    json["corpus"] = {{"bytes", trained.corpus.size()},
+                      {"fnv1a", Fingerprint(trained.corpus)}};
+  }
+  json["model"] = Describe(trained.model);
+  json["training"] = Describe(trained.training);
+  return json;
+}
+
+Json Configuration(const EvaluationPlan& plan) {
+  const EvaluationSettings& settings = plan.settings;
+  Json json;
+  if (const auto* pattern = std::get_if<PatternSettings>(&settings.mode)) {
+    json["pattern"] = Describe(*pattern);
+  } else {
+    json["trained"] = Describe(std::get<TrainedSettings>(settings.mode));
+  }
+  json["train_length"] = settings.train_length;
+  json["eval_lengths"] = settings.eval_lengths;
+  json["seed"] = settings.seed;
+  json["seed_count"] = settings.seed_count;
+  json["schemes"] = Json::array();
+  for (const NamedScheme& scheme : plan.schemes) {
+    json["schemes"].push_back(Describe(scheme));
+  }
+  return json;
+}
+
+// Rows and differences have the same figures.
+template <typename Row>
+void AddFigures(const Row& row, Json* json) {
+  (*json)["eval_length"] = row.eval_length;
+  (*json)["metric"] = row.metric;
+  (*json)["mean"] = Number(row.mean);
+  (*json)["ci_low"] = Number(row.ci_low);
+  (*json)["ci_high"] = Number(row.ci_high);
+  (*json)["count"] = row.count;
+}
+
+Json Results(const EvaluationSummary& summary) {
+  Json rows = Json::array();
+  for (const EvaluationRow& row : summary.rows) {
+    Json json = {{"scheme_name", row.scheme_name}};
+    AddFigures(row, &json);
+    rows.push_back(std::move(json));
+  }
+  Json differences = Json::array();
+  for (const EvaluationDifference& difference : summary.differences) {
+    Json json = {{"scheme_name", difference.scheme_name},
+                 {"baseline_name", difference.baseline_name}};
+    AddFigures(difference, &json);
+    differences.push_back(std::move(json));
+  }
+  Json gates = Json::array();
+  for (const EvaluationGate& gate : summary.gates) {
+    gates.push_back({{"scheme_name", gate.scheme_name},
+                     {"metric", gate.metric},
+                     {"threshold", Number(gate.threshold)},
+                     {"learned_share", Number(gate.learned_share)},
+                     {"passed", gate.passed}});
+  }
+  return {{"rows", std::move(rows)},
+          {"differences", std::move(differences)},
+          {"gates", std::move(gates)}};
+}
+
+std::string ExperimentOf(const EvaluationSettings& settings) {
+  const auto* trained = std::get_if<TrainedSettings>(&settings.mode);
+  return trained == nullptr ? "pattern" : trained->task;
+}
+
+}  // namespace
+
+std::string MakeManifest(const EvaluationPlan& plan,
+                         const EvaluationSummary& summary, absl::Time now) {
+  const EvaluationSettings& settings = plan.settings;
+  Json seeds = Json::array();
+  for (int64_t i = 0; i < settings.seed_count; ++i) {
+    seeds.push_back(settings.seed + static_cast<uint64_t>(i));
+  }
+  const Json manifest = {
+      {"experiment", ExperimentOf(settings)},
+      {"date", absl::FormatTime("%Y-%m-%d", now, absl::UTCTimeZone())},
+      {"seeds", std::move(seeds)},
+      {"versions",
+       {{"locus", LOCUS_VERSION},
+        {"compiler", kCompiler},
+        {"architecture", kArchitecture},
+        {"instruction_set", InstructionSet()}}},
+      {"configuration", Configuration(plan)},
+      {"results", Results(summary)},
+      {"winner", summary.winner},
+      {"reason", summary.reason},
+      {"partial", summary.partial}};
+  // Text that is not UTF-8 would throw otherwise.
+  return manifest.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace locus::server

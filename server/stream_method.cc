@@ -1,0 +1,58 @@
+#include "server/stream_method.h"
+
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/method_handler.h>
+
+#include "server/method.h"
+
+namespace locus::server {
+namespace {
+// gRPC's own, which alone may send the end of a stream.
+using GrpcHandler =
+    grpc::internal::ServerStreamingHandler<StreamMethod, grpc::ByteBuffer,
+                                           grpc::ByteBuffer>;
+}  // namespace
+
+absl::Status MessageWriter::Write(const google::protobuf::Message& message) {
+  grpc::ByteBuffer wire;
+  LOCUS_RETURN_IF_ERROR(SerializeResponse(call_, message, &wire));
+  const auto bytes = static_cast<int64_t>(wire.Length());
+  if (writer_.Write(wire)) {
+    call_.CountSent(bytes);
+    return absl::OkStatus();
+  }
+  LOCUS_RETURN_IF_ERROR(call_.CheckCaller());
+  return absl::CancelledError("the caller went away");
+}
+
+void* StreamMethod::Deserialize(grpc_call* call, grpc_byte_buffer* request,
+                                grpc::Status* status, void** handler_data) {
+  return GrpcHandler(nullptr, nullptr)
+      .Deserialize(call, request, status, handler_data);
+}
+
+void StreamMethod::RunHandler(const HandlerParameter& parameter) {
+  Call call(&state_, &method_,
+            static_cast<grpc::ServerContext*>(parameter.server_context));
+  auto* const request = static_cast<grpc::ByteBuffer*>(parameter.request);
+  if (request == nullptr) {
+    // gRPC's handler would follow the pointer. An error without an answer looks
+    // the same for both kinds of methods.
+    grpc::ByteBuffer nothing;
+    grpc::Status status = call.Finish(
+        HandleSafely(call, nullptr, [] { return absl::OkStatus(); }));
+    grpc::internal::UnaryRunHandlerHelper(parameter, &nothing, status);
+    return;
+  }
+  GrpcHandler(
+      [&](StreamMethod*, grpc::ServerContext*, const grpc::ByteBuffer*,
+          grpc::ServerWriter<grpc::ByteBuffer>* grpc_writer) {
+        MessageWriter writer(&call, grpc_writer);
+        return call.Finish(HandleSafely(
+            call, request, [&] { return handler_(call, request, writer); }));
+      },
+      this)
+      .RunHandler(parameter);
+}
+
+}  // namespace locus::server

@@ -1,0 +1,111 @@
+#include "server/convert_evaluation.h"
+
+#include <gtest/gtest.h>
+
+#include "core/base/status.h"
+#include "core/encoding/schemes.h"
+
+namespace locus::server {
+namespace {
+
+TEST(UniqueNamesTest, NumbersWhatComesAgain) {
+  UniqueNames names;
+  EXPECT_EQ(names.Make("rope"), "rope");
+  EXPECT_EQ(names.Make("alibi"), "alibi");
+  EXPECT_EQ(names.Make("rope"), "rope#2");
+  EXPECT_EQ(names.Make("rope"), "rope#3");
+}
+
+TEST(ConvertEvaluationTest, ErrorsNameTheScheme) {
+  v1::CheckPropertiesRequest request;
+  request.add_schemes()->mutable_rope();
+  request.add_schemes();
+  EXPECT_EQ(FieldOf(ToPropertiesPlan(request).status()), "schemes[1]");
+  request.mutable_schemes(1)->mutable_rope()->set_base(-1);
+  EXPECT_EQ(FieldOf(ToPropertiesPlan(request).status()),
+            "schemes[1].rope.base");
+  request.mutable_schemes(1)->mutable_rope()->set_layout(
+      static_cast<v1::RopeLayout>(77));
+  request.mutable_schemes(1)->mutable_rope()->clear_base();
+  EXPECT_EQ(FieldOf(ToPropertiesPlan(request).status()),
+            "schemes[1].rope.layout");
+}
+
+TEST(ConvertEvaluationTest, ManySchemesAreALimit) {
+  v1::CheckPropertiesRequest request;
+  for (int i = 0; i < 65; ++i) request.add_schemes()->mutable_none();
+  EXPECT_EQ(LimitOf(ToPropertiesPlan(request).status()), "checked_schemes");
+  v1::EvaluateExtrapolationRequest evaluation;
+  evaluation.mutable_pattern();
+  for (int i = 0; i < 33; ++i) evaluation.add_schemes()->mutable_none();
+  EXPECT_EQ(LimitOf(ToEvaluationPlan(evaluation).status()),
+            "evaluated_schemes");
+}
+
+TEST(ConvertEvaluationTest, AModeAndATaskAreNeeded) {
+  v1::EvaluateExtrapolationRequest request;
+  EXPECT_EQ(FieldOf(ToEvaluationPlan(request).status()), "pattern");
+  request.mutable_trained();
+  EXPECT_EQ(FieldOf(ToEvaluationPlan(request).status()), "trained.ordering");
+}
+
+TEST(ConvertEvaluationTest, EveryTaskOfTheContractIsKnown) {
+  const auto* tasks = v1::TrainedMode::descriptor()->FindOneofByName("task");
+  for (int i = 0; i < tasks->field_count(); ++i) {
+    v1::EvaluateExtrapolationRequest request;
+    v1::TrainedMode* trained = request.mutable_trained();
+    trained->GetReflection()->MutableMessage(trained, tasks->field(i));
+    const auto plan = ToEvaluationPlan(request);
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_EQ(std::get<TrainedSettings>(plan->settings.mode).task,
+              tasks->field(i)->name());
+    EXPECT_EQ(plan->schemes.size(), AllSchemes().size());
+  }
+}
+
+TEST(ConvertEvaluationTest, ALargeCorpusIsNotCopied) {
+  v1::EvaluateExtrapolationRequest request;
+  request.mutable_trained()->mutable_text()->set_corpus(
+      std::string((4 << 20) + 1, 'x'));
+  const absl::Status status = ToEvaluationPlan(request).status();
+  EXPECT_EQ(FieldOf(status), "trained.text.corpus");
+  EXPECT_EQ(LimitOf(status), "corpus_bytes");
+}
+
+TEST(ConvertEvaluationTest, UnsetNumbersStayUnset) {
+  v1::EvaluateExtrapolationRequest request;
+  request.mutable_trained()->mutable_copy();
+  request.mutable_trained()->mutable_training()->set_weight_decay(0);
+  const auto plan = ToEvaluationPlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const auto& trained = std::get<TrainedSettings>(plan->settings.mode);
+  EXPECT_EQ(trained.training.weight_decay, 0);
+  EXPECT_NE(trained.training.learning_rate, 0);
+}
+
+TEST(ConvertEvaluationTest, SchemesSuitTheSetting) {
+  v1::EvaluateExtrapolationRequest request;
+  request.mutable_pattern();
+  request.set_train_length(24);
+  request.add_schemes()->mutable_learned();
+  request.add_schemes()->mutable_learned()->set_max_length(7);
+  const auto plan = ToEvaluationPlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Arguments& first = plan->schemes[0].resolved.arguments;
+  EXPECT_EQ(first.Integer("max_length"), 24);
+  EXPECT_EQ(first.Choice("policy"), "CLAMP");
+  EXPECT_EQ(plan->schemes[1].resolved.arguments.Integer("max_length"), 7);
+  EXPECT_EQ(plan->evaluated_schemes()[1].name, "learned#2");
+}
+
+TEST(ConvertEvaluationTest, MapsCountIntoTheSizeOfCells) {
+  v1::EvaluateExtrapolationRequest request;
+  request.mutable_pattern()->set_map_size(64);
+  request.mutable_pattern()->set_head_count(2);
+  const auto plan = ToEvaluationPlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_GE(plan->max_cell_bytes(), 2 * 64 * 64 * 8);
+}
+
+}  // namespace
+}  // namespace locus::server

@@ -1,0 +1,69 @@
+#include "tests/server/fake_evaluation.h"
+
+#include <thread>
+#include <utility>
+
+namespace locus::server {
+namespace {
+
+class FakeEvaluation final : public Evaluation {
+ public:
+  explicit FakeEvaluation(const Script* script) : script_(*script) {}
+
+  double flops() const override { return script_.flops; }
+  std::string WhatFits(double) const override { return "half of it would fit"; }
+  int64_t scratch_bytes(int) const override { return script_.scratch_bytes; }
+  absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool, const StopCheck& stop,
+                                        EvaluationSink& sink) const override {
+    return script_.run(pool, stop, sink);
+  }
+
+ private:
+  const Script& script_;
+};
+
+}  // namespace
+
+MakeEvaluation Fake(const Script* script) {
+  return
+      [script](const EvaluationSettings&, const std::vector<EvaluatedScheme>&) {
+        return std::make_unique<FakeEvaluation>(script);
+      };
+}
+
+absl::StatusOr<EvaluationSummary> Stopped(const absl::Status& status) {
+  if (!absl::IsDeadlineExceeded(status)) return status;
+  EvaluationSummary summary;
+  summary.partial = true;
+  return summary;
+}
+
+absl::StatusOr<EvaluationSummary> RunUntilStopped(ThreadPool&,
+                                                  const StopCheck& stop,
+                                                  EvaluationSink& sink) {
+  sink.OnCell(MakeCell());
+  for (;;) {
+    if (const absl::Status status = stop(); !status.ok()) {
+      return Stopped(status);
+    }
+    std::this_thread::yield();
+  }
+}
+
+EvaluationCell MakeCell(int64_t map_bytes) {
+  EvaluationCell cell;
+  cell.scheme_name = "rope";
+  cell.seed = 7;
+  cell.eval_length = 128;
+  for (char c = 'a'; c <= 'z'; ++c) cell.metrics[std::string(8, c)] = c / 3.0;
+  if (map_bytes > 0) cell.attention_map.emplace(DType::kBool, Shape{map_bytes});
+  return cell;
+}
+
+v1::EvaluateExtrapolationRequest PatternRequest() {
+  v1::EvaluateExtrapolationRequest request;
+  request.mutable_pattern();
+  return request;
+}
+
+}  // namespace locus::server
