@@ -17,6 +17,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
+#include "locus/v1/evaluation.grpc.pb.h"
 
 namespace locus::client {
 namespace {
@@ -85,35 +86,61 @@ absl::Status CheckOptions(const ClientOptions& options) {
 
 class Client::Impl {
  public:
-  Impl(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options)
+  // `has_state`: whether the channel can be asked if it is connected, which
+  // one within a process cannot.
+  Impl(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options,
+       bool has_state)
       : encoding(v1::EncodingService::NewStub(channel)),
         attention(v1::AttentionService::NewStub(channel)),
+        evaluation(v1::EvaluationService::NewStub(channel)),
         health(grpc::health::v1::Health::NewStub(channel)),
         channel_(std::move(channel)),
-        options_(options) {}
+        options_(options),
+        has_state_(has_state) {}
 
   // Runs `attempt` (context, response) until it succeeds, fails for good, or
   // time is up.
   template <typename Response, typename Attempt>
   absl::StatusOr<Response> Call(const CallOptions& call, Attempt attempt) {
+    Response response;
+    const absl::Status status =
+        Repeat(call, [&](grpc::ClientContext* context, bool* /*final*/) {
+          response.Clear();
+          return attempt(context, &response);
+        });
+    if (!status.ok()) return status;
+    return response;
+  }
+
+  // The same for attempts (context, final) that keep what they receive. One
+  // that sets `final` is not followed by another.
+  template <typename Attempt>
+  absl::Status Repeat(const CallOptions& call, Attempt attempt) {
     const absl::Duration timeout = call.timeout.value_or(options_.timeout);
     const absl::Time deadline = absl::Now() + timeout;
     for (int count = 1;; ++count) {
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
-      Response response;
-      const grpc::Status status = attempt(&context, &response);
+      const Canceller::Scope scope(call.canceller, &context);
+      bool final = false;
+      const grpc::Status status = attempt(&context, &final);
       Record(context, count, call.info);
-      if (status.ok()) return response;
+      if (status.ok()) return absl::OkStatus();
       const absl::Status error = Explain(status, context, timeout);
-      const absl::Duration wait = WaitBeforeRetry(error, count);
+      const absl::Duration wait =
+          final ? absl::InfiniteDuration() : WaitBeforeRetry(error, count);
       if (absl::Now() + wait >= deadline) return error;
-      absl::SleepFor(wait);
+      if (call.canceller == nullptr) {
+        absl::SleepFor(wait);
+      } else if (call.canceller->WaitFor(wait)) {
+        return absl::CancelledError("cancelled by the caller");
+      }
     }
   }
 
   const std::unique_ptr<v1::EncodingService::Stub> encoding;
   const std::unique_ptr<v1::AttentionService::Stub> attention;
+  const std::unique_ptr<v1::EvaluationService::Stub> evaluation;
   const std::unique_ptr<grpc::health::v1::Health::Stub> health;
 
  private:
@@ -123,9 +150,7 @@ class Client::Impl {
                        absl::Duration timeout) const {
     const absl::Status error = FromGrpc(status);
     if (!FromTrailers(context, "x-request-id").empty()) return error;
-    const grpc_connectivity_state state = channel_->GetState(false);
-    const bool unconnected = state == GRPC_CHANNEL_TRANSIENT_FAILURE ||
-                             state == GRPC_CHANNEL_CONNECTING;
+    const bool unconnected = IsUnconnected();
     if (absl::IsDeadlineExceeded(error)) {
       return absl::DeadlineExceededError(absl::StrCat(
           unconnected ? "cannot reach " : "no answer from ", options_.address,
@@ -140,6 +165,13 @@ class Client::Impl {
     return error;
   }
 
+  bool IsUnconnected() const {
+    if (!has_state_) return false;
+    const grpc_connectivity_state state = channel_->GetState(false);
+    return state == GRPC_CHANNEL_TRANSIENT_FAILURE ||
+           state == GRPC_CHANNEL_CONNECTING;
+  }
+
   // Infinite: do not.
   absl::Duration WaitBeforeRetry(const absl::Status& error, int count) const {
     if (!absl::IsUnavailable(error) || count >= options_.retry.max_attempts) {
@@ -150,6 +182,7 @@ class Client::Impl {
 
   const std::shared_ptr<grpc::Channel> channel_;
   const ClientOptions options_;
+  const bool has_state_;
 };
 
 grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
@@ -174,16 +207,20 @@ grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
     const ClientOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  return std::make_unique<Client>(
+  auto impl = std::make_unique<Impl>(
       grpc::CreateCustomChannel(options.address,
                                 grpc::InsecureChannelCredentials(),
                                 MakeChannelArguments(options)),
-      options);
+      options, /*has_state=*/true);
+  return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 
 Client::Client(std::shared_ptr<grpc::Channel> channel,
                const ClientOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(channel), options)) {}
+    : impl_(std::make_unique<Impl>(std::move(channel), options,
+                                   /*has_state=*/false)) {}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Client::~Client() = default;
 
@@ -209,6 +246,34 @@ absl::StatusOr<v1::AttendResponse> Client::Attend(
       call, [&](grpc::ClientContext* context, v1::AttendResponse* out) {
         return impl_->attention->Attend(context, request, out);
       });
+}
+
+absl::StatusOr<v1::CheckPropertiesResponse> Client::CheckProperties(
+    const v1::CheckPropertiesRequest& request, const CallOptions& call) {
+  return impl_->Call<v1::CheckPropertiesResponse>(
+      call,
+      [&](grpc::ClientContext* context, v1::CheckPropertiesResponse* out) {
+        return impl_->evaluation->CheckProperties(context, request, out);
+      });
+}
+
+absl::Status Client::EvaluateExtrapolation(
+    const v1::EvaluateExtrapolationRequest& request,
+    const EvaluationListener& listener, const CallOptions& call) {
+  return impl_->Repeat(call, [&](grpc::ClientContext* context, bool* final) {
+    const auto reader =
+        impl_->evaluation->EvaluateExtrapolation(context, request);
+    v1::EvaluateExtrapolationResponse event;
+    while (reader->Read(&event)) {
+      *final = true;
+      if (listener(event)) continue;
+      context->TryCancel();
+      // What is under way has to be drained before the status is known.
+      while (reader->Read(&event)) {
+      }
+    }
+    return reader->Finish();
+  });
 }
 
 absl::StatusOr<ServingStatus> Client::CheckHealth(const std::string& service,

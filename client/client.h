@@ -20,16 +20,19 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "client/canceller.h"
 #include "client/errors.h"
 #include "client/retry.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
+#include "locus/v1/evaluation.pb.h"
 
 namespace grpc {
 class Channel;
@@ -68,6 +71,8 @@ struct CallOptions {
   std::optional<absl::Duration> timeout = std::nullopt;
   // Filled in unless null.
   CallInfo* info = nullptr;
+  // Ends the call from outside unless null; the call is then CANCELLED.
+  Canceller* canceller = nullptr;
 };
 
 enum class ServingStatus { kUnknown, kServing, kNotServing };
@@ -86,8 +91,8 @@ class Client {
   static absl::StatusOr<std::unique_ptr<Client>> Connect(
       const ClientOptions& options);
 
-  // Over a channel that exists, such as one to a server in this process.
-  // `options.address` is only used in messages.
+  // Over a channel that exists, such as one to a server in this process, and is
+  // taken to be connected. `options.address` is only used in messages.
   Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
   ~Client();
   Client(const Client&) = delete;
@@ -99,6 +104,19 @@ class Client {
                                             const CallOptions& call = {});
   absl::StatusOr<v1::AttendResponse> Attend(const v1::AttendRequest& request,
                                             const CallOptions& call = {});
+  absl::StatusOr<v1::CheckPropertiesResponse> CheckProperties(
+      const v1::CheckPropertiesRequest& request, const CallOptions& call = {});
+
+  // Hears of an evaluation, on the thread that called. False ends the call,
+  // which is then CANCELLED.
+  using EvaluationListener =
+      std::function<bool(const v1::EvaluateExtrapolationResponse& event)>;
+  // Returns when the evaluation has ended. Once an event has arrived, a failure
+  // is final: an evaluation is not begun twice.
+  absl::Status EvaluateExtrapolation(
+      const v1::EvaluateExtrapolationRequest& request,
+      const EvaluationListener& listener, const CallOptions& call = {});
+
   // Of one service, such as "locus.v1.AttentionService"; empty: of all.
   // NOT_FOUND if the server has no such service.
   absl::StatusOr<ServingStatus> CheckHealth(const std::string& service,
@@ -106,6 +124,8 @@ class Client {
 
  private:
   class Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+
   std::unique_ptr<Impl> impl_;
 };
 

@@ -19,16 +19,20 @@ constexpr char kFooter[] = R"(Examples:
   locus schemes
   locus encode --scheme rope --dim 8
   locus attend --scheme alibi --tokens "the cat sat on the mat" --causal
+  locus check --scheme rope
+  locus evaluate --task copy --scheme rope --scheme alibi
+  locus plot heatmap --scheme sinusoidal --out table.svg
 
 Without --server the service runs inside this process. `locus COMMAND --help`
-has more. Exit codes: 0 done, 1 the server said no or cannot be reached, 2 wrong
-usage.)";
+has more. Exit codes: 0 done, 1 the server said no, cannot be reached, or a
+promise is broken, 2 wrong usage.)";
 
 constexpr int kUsageExitCode = 2;
 
 // The list of commands, in the order of the help.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes, AddEncode, AddAttend, AddHealth, AddVersion};
+    AddSchemes,  AddEncode, AddAttend, AddCheck,
+    AddEvaluate, AddPlot,   AddHealth, AddVersion};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;

@@ -24,6 +24,9 @@ using Action = std::function<absl::StatusOr<Outcome>()>;
 void AddSchemes(CLI::App& app, Action& action);
 void AddEncode(CLI::App& app, Action& action);
 void AddAttend(CLI::App& app, Action& action);
+void AddCheck(CLI::App& app, Action& action);
+void AddEvaluate(CLI::App& app, Action& action);
+void AddPlot(CLI::App& app, Action& action);
 void AddHealth(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 

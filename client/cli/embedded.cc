@@ -31,6 +31,8 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartEmbeddedServer() {
   options.listen = "";
   options.http = "";
   options.log_calls = false;
+  // Whoever asked waits for the evaluation: there is nothing it could disturb.
+  options.background_evaluations = false;
   // The only caller is gone when the server stops.
   options.grace_seconds = 1;
   auto server = server::Server::Start(options);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/tensor.h"
+#include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -71,6 +72,18 @@ Json CallJson(const CallInfo& info) {
     json["compute_us"] = absl::ToDoubleMicroseconds(*info.compute_time);
   }
   return json;
+}
+
+absl::StatusOr<std::string> MessageJson(
+    const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(message, &json, options);
+  if (!status.ok()) return absl::InternalError(status.ToString());
+  return json + "\n";
 }
 
 std::string JsonLine(const Json& document) {

@@ -3,7 +3,9 @@
 
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "client/client.h"
+#include "google/protobuf/message.h"
 #include "locus/v1/tensor.pb.h"
 #include "nlohmann/json_fwd.hpp"
 
@@ -17,6 +19,10 @@ nlohmann::ordered_json TensorJson(const v1::Tensor& tensor);
 
 // {"request_id": "...", "attempts": 1, "queue_us": 3.0, "compute_us": 25.0}.
 nlohmann::ordered_json CallJson(const CallInfo& info);
+
+// A message with the names of the contract and all its fields, on one line.
+absl::StatusOr<std::string> MessageJson(
+    const google::protobuf::Message& message);
 
 // One line. Bytes that are not UTF-8 are replaced.
 std::string JsonLine(const nlohmann::ordered_json& document);

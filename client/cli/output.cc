@@ -46,6 +46,18 @@ int OutputColumns() {
   return size.ws_col < kLeast ? kDefault : size.ws_col;
 }
 
+int ErrorColumns() {
+  winsize size{};
+  constexpr int kDefault = 80;
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
+  return size.ws_col == 0 ? kDefault : size.ws_col;
+}
+
+void WriteProgress(absl::string_view text) {
+  WriteDescriptor(STDERR_FILENO, text, "standard error").IgnoreError();
+}
+
 void InstallSignalHandlers() {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, EndBySignal);

@@ -21,6 +21,11 @@ void WriteError(absl::string_view line);
 
 // The columns of the terminal; 80 where there is none.
 int OutputColumns();
+// The same of standard error; 0 where it is no terminal.
+int ErrorColumns();
+
+// To standard error, as it is.
+void WriteProgress(absl::string_view text);
 
 // Interrupts end the program with 128 + signal and no half-written file; a
 // closed pipe is an error of a write instead of a signal.

@@ -6,12 +6,12 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/command.h"
+#include "client/cli/json.h"
 #include "client/cli/session.h"
 #include "client/cli/suggest.h"
 #include "client/cli/table.h"
 #include "client/cli/usage.h"
 #include "client/status_macros.h"
-#include "google/protobuf/util/json_util.h"
 
 namespace locus::client {
 namespace {
@@ -83,18 +83,6 @@ std::string FormatOne(const v1::SchemeDescription& scheme) {
   return absl::StrCat(text, "\n", FormatRows(rows));
 }
 
-absl::StatusOr<std::string> FormatJson(
-    const google::protobuf::Message& message) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.preserve_proto_field_names = true;
-  options.always_print_primitive_fields = true;
-  std::string json;
-  const auto status =
-      google::protobuf::util::MessageToJsonString(message, &json, options);
-  if (!status.ok()) return absl::InternalError(status.ToString());
-  return absl::StrCat(json, "\n");
-}
-
 absl::StatusOr<v1::SchemeDescription> Find(
     const v1::ListSchemesResponse& response, const std::string& name) {
   std::vector<std::string> names;
@@ -114,13 +102,13 @@ absl::StatusOr<Outcome> Run(const SchemesFlags& flags) {
   Outcome outcome;
   if (flags.name.empty()) {
     if (!flags.common.json) return Outcome{.text = FormatAll(response)};
-    CLIENT_ASSIGN_OR_RETURN(outcome.text, FormatJson(response));
+    CLIENT_ASSIGN_OR_RETURN(outcome.text, MessageJson(response));
     return outcome;
   }
   CLIENT_ASSIGN_OR_RETURN(const v1::SchemeDescription scheme,
                           Find(response, flags.name));
   if (!flags.common.json) return Outcome{.text = FormatOne(scheme)};
-  CLIENT_ASSIGN_OR_RETURN(outcome.text, FormatJson(scheme));
+  CLIENT_ASSIGN_OR_RETURN(outcome.text, MessageJson(scheme));
   return outcome;
 }
 

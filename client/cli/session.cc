@@ -29,7 +29,7 @@ absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {
 
 }  // namespace
 
-void AddCommonFlags(CLI::App& command, CommonFlags& flags) {
+void AddServiceFlags(CLI::App& command, CommonFlags& flags) {
   command
       .add_option("--server", flags.server,
                   flags.server.empty()
@@ -43,6 +43,10 @@ void AddCommonFlags(CLI::App& command, CommonFlags& flags) {
       ->type_name("TIME")
       ->capture_default_str()
       ->group("Service");
+}
+
+void AddCommonFlags(CLI::App& command, CommonFlags& flags) {
+  AddServiceFlags(command, flags);
   command.add_flag("--json", flags.json, "Print JSON instead of tables");
 }
 

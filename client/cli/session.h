@@ -19,6 +19,9 @@ struct CommonFlags {
   bool json = false;
 };
 
+// --server and --timeout.
+void AddServiceFlags(CLI::App& command, CommonFlags& flags);
+// Those and --json.
 void AddCommonFlags(CLI::App& command, CommonFlags& flags);
 
 // A client, and the embedded server if it talks to one.

@@ -1,0 +1,146 @@
+#include "client/plot/frame.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/plot/text.h"
+
+namespace locus::client::plot {
+namespace {
+
+constexpr double kTickSize = 11.5;
+constexpr double kTitleSize = 16;
+constexpr double kNoteSize = 12;
+constexpr double kMargin = 16;
+
+double Widest(const std::vector<std::string>& labels) {
+  double widest = 0;
+  for (const std::string& label : labels) {
+    widest = std::max(widest, TextWidth(label, kTickSize));
+  }
+  return widest;
+}
+
+// Words, as many to a line as fit.
+std::vector<std::string> Wrapped(const std::string& text, double size,
+                                 double width) {
+  std::vector<std::string> lines;
+  for (const absl::string_view word :
+       absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (!lines.empty() &&
+        TextWidth(absl::StrCat(lines.back(), " ", word), size) <= width) {
+      absl::StrAppend(&lines.back(), " ", word);
+    } else {
+      lines.push_back(Ellipsized(word, size, width));
+    }
+  }
+  return lines;
+}
+
+void AddYAxis(const std::vector<double>& ticks,
+              const std::vector<std::string>& labels, Frame& frame) {
+  for (size_t i = 0; i < ticks.size(); ++i) {
+    const double y = frame.y.At(ticks[i]);
+    frame.shapes.push_back(
+        Path{.points = {{frame.area.low_x, y}, {frame.area.high_x, y}},
+             .style = {.stroke = Role::kGrid}});
+    frame.shapes.push_back(
+        Text{.at = {frame.area.low_x - 8, y + 0.35 * kTickSize},
+             .text = labels[i],
+             .size = kTickSize,
+             .anchor = Anchor::kEnd,
+             .color = Role::kQuiet});
+  }
+}
+
+// Ticks without room for their label keep their stroke and lose the label.
+void AddXAxis(const std::vector<double>& ticks, Frame& frame) {
+  const std::vector<std::string> labels = TickLabels(ticks);
+  const double bottom = frame.area.high_y;
+  frame.shapes.push_back(
+      Path{.points = {{frame.area.low_x, bottom}, {frame.area.high_x, bottom}},
+           .style = {.stroke = Role::kQuiet}});
+  double free_from = -1e9;
+  for (size_t i = 0; i < ticks.size(); ++i) {
+    const double x = frame.x.At(ticks[i]);
+    frame.shapes.push_back(Path{.points = {{x, bottom}, {x, bottom + 5}},
+                                .style = {.stroke = Role::kQuiet}});
+    const double half = TextWidth(labels[i], kTickSize) / 2;
+    if (x - half < free_from) continue;
+    free_from = x + half + 6;
+    frame.shapes.push_back(Text{.at = {x, bottom + 6 + kTickSize},
+                                .text = labels[i],
+                                .size = kTickSize,
+                                .anchor = Anchor::kMiddle,
+                                .color = Role::kQuiet});
+  }
+}
+
+}  // namespace
+
+double AddHeading(const std::string& title, const std::string& note,
+                  double width, std::vector<Shape>& shapes) {
+  double y = kMargin;
+  for (const std::string& line :
+       Wrapped(title, 1.06 * kTitleSize, width - 2 * kMargin)) {
+    y += kTitleSize;
+    shapes.push_back(Text{
+        .at = {kMargin, y}, .text = line, .size = kTitleSize, .bold = true});
+    y += 4;
+  }
+  for (const std::string& line :
+       Wrapped(note, kNoteSize, width - 2 * kMargin)) {
+    y += kNoteSize + 2;
+    shapes.push_back(Text{.at = {kMargin, y},
+                          .text = line,
+                          .size = kNoteSize,
+                          .color = Role::kQuiet});
+    y += 2;
+  }
+  return y + 8;
+}
+
+Frame MakeFrame(const FrameOptions& options) {
+  std::vector<Shape> heading;
+  double top = AddHeading(options.title, options.note, options.width, heading);
+  const std::vector<double> y_ticks =
+      options.log_y ? LogTicks(options.y_range) : NiceTicks(options.y_range, 5);
+  const std::vector<std::string> y_labels = TickLabels(y_ticks);
+  // The axis is named above it, where it reads without turning one's head.
+  if (!options.y_label.empty()) {
+    top += 13;
+    heading.push_back(Text{.at = {kMargin, top},
+                           .text = options.y_label,
+                           .size = kTickSize,
+                           .color = Role::kQuiet});
+    top += 12;
+  }
+  const Area area{kMargin + Widest(y_labels) + 10,
+                  options.width - options.right - kMargin, top,
+                  options.height - (options.x_label.empty() ? 30 : 48)};
+  // Markers at the ends stay off the edge.
+  const Interval x_pixels{area.low_x + 10, area.high_x - 10};
+  const Interval y_pixels{area.high_y, area.low_y + options.headroom};
+  Frame frame{.area = area,
+              .x = options.log_x ? Scale::Log(options.x_range, x_pixels)
+                                 : Scale::Linear(options.x_range, x_pixels),
+              .y = options.log_y ? Scale::Log(options.y_range, y_pixels)
+                                 : Scale::Linear(options.y_range, y_pixels),
+              .shapes = std::move(heading)};
+  AddYAxis(y_ticks, y_labels, frame);
+  AddXAxis(
+      options.x_ticks.empty() ? NiceTicks(options.x_range, 8) : options.x_ticks,
+      frame);
+  if (!options.x_label.empty()) {
+    frame.shapes.push_back(
+        Text{.at = {(area.low_x + area.high_x) / 2, options.height - 12},
+             .text = options.x_label,
+             .size = kTickSize,
+             .anchor = Anchor::kMiddle,
+             .color = Role::kQuiet});
+  }
+  return frame;
+}
+
+}  // namespace locus::client::plot

@@ -1,0 +1,52 @@
+// Title, axes and grid of a chart.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "client/plot/scale.h"
+#include "client/plot/scene.h"
+
+namespace locus::client::plot {
+
+struct FrameOptions {
+  std::string title;
+  std::string note;
+  std::string x_label;
+  std::string y_label;
+  Interval x_range;
+  Interval y_range;
+  // Empty: chosen.
+  std::vector<double> x_ticks = {};
+  bool log_x = false;
+  bool log_y = false;
+  // Room to the right of the axes, and above the highest value.
+  double right = 20;
+  double headroom = 0;
+  double width = 760;
+  double height = 430;
+};
+
+// Where the curves go.
+struct Area {
+  double low_x = 0;
+  double high_x = 0;
+  double low_y = 0;  // the upper edge
+  double high_y = 0;
+};
+
+struct Frame {
+  Area area;
+  Scale x;
+  Scale y;
+  std::vector<Shape> shapes;
+};
+
+Frame MakeFrame(const FrameOptions& options);
+
+// Title and note at the top left, as every picture has them. Adds to `shapes`
+// and returns the y below them.
+double AddHeading(const std::string& title, const std::string& note,
+                  double width, std::vector<Shape>& shapes);
+
+}  // namespace locus::client::plot

@@ -1,0 +1,280 @@
+#include "client/plot/line_chart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "client/plot/frame.h"
+#include "client/plot/labels.h"
+#include "client/plot/text.h"
+#include "client/plot/theme.h"
+
+namespace locus::client::plot {
+namespace {
+
+constexpr double kLabelSize = 12.5;
+
+bool IsShown(const CurvePoint& point, bool log_y) {
+  return std::isfinite(point.x) && std::isfinite(point.y) &&
+         (!log_y || point.y > 0);
+}
+
+Interval XRange(const LineChart& chart) {
+  Interval range{std::numeric_limits<double>::infinity(),
+                 -std::numeric_limits<double>::infinity()};
+  const auto include = [&range](double x) {
+    range = {std::min(range.low, x), std::max(range.high, x)};
+  };
+  for (const Curve& curve : chart.curves) {
+    for (const CurvePoint& point : curve.points) {
+      if (std::isfinite(point.x)) include(point.x);
+    }
+  }
+  if (chart.marked_x.has_value()) include(*chart.marked_x);
+  if (range.low > range.high) return chart.log_x ? Interval{1, 2} : Interval{};
+  return range;
+}
+
+// All means, and as much of the intervals as leaves the means readable: with
+// three seeds an interval can be many times wider than the curves are apart.
+Interval YRange(const LineChart& chart) {
+  if (chart.y_range.has_value()) return *chart.y_range;
+  const auto to = [&](double y) { return chart.log_y ? std::log(y) : y; };
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  double band_low = low;
+  double band_high = high;
+  for (const Curve& curve : chart.curves) {
+    for (const CurvePoint& point : curve.points) {
+      if (!IsShown(point, chart.log_y)) continue;
+      low = std::min(low, to(point.y));
+      high = std::max(high, to(point.y));
+      if (std::isfinite(point.high)) {
+        band_high = std::max(band_high, to(std::max(point.high, point.y)));
+      }
+      if (std::isfinite(point.low) && (!chart.log_y || point.low > 0)) {
+        band_low = std::min(band_low, to(std::min(point.low, point.y)));
+      }
+    }
+  }
+  if (low > high) return chart.log_y ? Interval{1, 10} : Interval{0, 1};
+  if (chart.reference.has_value() && (!chart.log_y || *chart.reference > 0)) {
+    low = std::min(low, to(*chart.reference));
+    high = std::max(high, to(*chart.reference));
+  }
+  const double span = high > low ? high - low : 0.1 * std::max(1e-3, high);
+  low = std::max(std::min(low, band_low), low - 0.4 * span) - 0.05 * span;
+  high = std::min(std::max(high, band_high), high + 0.4 * span) + 0.05 * span;
+  if (chart.log_y) return {std::exp(low), std::exp(high)};
+  return {low, high};
+}
+
+double LongestName(const LineChart& chart) {
+  double longest = TextWidth(chart.reference_label, kLabelSize);
+  for (const Curve& curve : chart.curves) {
+    longest = std::max(longest, TextWidth(curve.name, kLabelSize));
+  }
+  return std::min(longest, 0.3 * chart.width);
+}
+
+std::string Describe(const LineChart& chart, const Curve& curve,
+                     const CurvePoint& point) {
+  std::string text = absl::StrCat(curve.name, " at ", ShortNumber(point.x),
+                                  ": ", ShortNumber(point.y));
+  if (point.high > point.low) {
+    absl::StrAppend(&text, " (95 %: ", ShortNumber(point.low), " to ",
+                    ShortNumber(point.high), ")");
+  }
+  return text;
+}
+
+class ChartDrawer {
+ public:
+  explicit ChartDrawer(const LineChart& chart)
+      : chart_(chart),
+        frame_(MakeFrame({.title = chart.title,
+                          .note = chart.note,
+                          .x_label = chart.x_label,
+                          .y_label = chart.y_label,
+                          .x_range = XRange(chart),
+                          .y_range = YRange(chart),
+                          .x_ticks = chart.x_ticks,
+                          .log_x = chart.log_x,
+                          .log_y = chart.log_y,
+                          .right = LongestName(chart) + 24,
+                          .headroom = chart.marked_x.has_value() ? 18.0 : 0.0,
+                          .width = chart.width,
+                          .height = chart.height})) {}
+
+  Scene Draw() {
+    Scene scene{.width = chart_.width,
+                .height = chart_.height,
+                .title = chart_.title,
+                .description = chart_.description};
+    shapes_ = &scene.shapes;
+    DrawMark();
+    scene.shapes.insert(scene.shapes.end(), frame_.shapes.begin(),
+                        frame_.shapes.end());
+    DrawReference();
+    for (const Curve& curve : chart_.curves) DrawBand(curve);
+    for (const Curve& curve : chart_.curves) DrawCurve(curve);
+    DrawNames();
+    return scene;
+  }
+
+ private:
+  void Add(Shape shape) { shapes_->push_back(std::move(shape)); }
+
+  void DrawMark() {
+    if (!chart_.marked_x.has_value()) return;
+    const double x = frame_.x.Clamped(*chart_.marked_x);
+    const double top = frame_.area.low_y;
+    Add(Rect{.corner = {x, top},
+             .width = frame_.area.high_x - x,
+             .height = frame_.area.high_y - top,
+             .style = {.fill = Role::kGrid, .opacity = 0.4}});
+    Add(Path{
+        .points = {{x, top - 4}, {x, frame_.area.high_y}},
+        .style = {
+            .stroke = Role::kQuiet, .stroke_width = 1.2, .dashes = {3, 3}}});
+    const std::string label =
+        absl::StrCat(chart_.marked_label, " \xe2\x86\x92");
+    const bool fits = x + TextWidth(label, 11.5) + 6 < frame_.area.high_x;
+    Add(Text{.at = {x + (fits ? 5 : -5), top + 12},
+             .text = label,
+             .size = 11.5,
+             .anchor = fits ? Anchor::kStart : Anchor::kEnd,
+             .color = Role::kQuiet});
+  }
+
+  void DrawReference() {
+    if (!chart_.reference.has_value()) return;
+    const double y = frame_.y.Clamped(*chart_.reference);
+    Add(Path{
+        .points = {{frame_.area.low_x, y}, {frame_.area.high_x, y}},
+        .style = {
+            .stroke = Role::kQuiet, .stroke_width = 1.2, .dashes = {1.5, 4}}});
+  }
+
+  std::vector<CurvePoint> Shown(const Curve& curve) const {
+    std::vector<CurvePoint> points;
+    for (const CurvePoint& point : curve.points) {
+      if (IsShown(point, chart_.log_y)) points.push_back(point);
+    }
+    return points;
+  }
+
+  Point PlaceOf(const CurvePoint& point) const {
+    return {frame_.x.At(point.x), frame_.y.Clamped(point.y)};
+  }
+
+  void DrawBand(const Curve& curve) {
+    const std::vector<CurvePoint> points = Shown(curve);
+    Path band{.closed = true,
+              .style = {.fill = SeriesRole(curve.series),
+                        .opacity = curve.pale ? 0.05 : 0.13}};
+    bool wide = false;
+    for (const CurvePoint& point : points) {
+      wide |= point.high > point.low;
+      band.points.push_back(
+          {frame_.x.At(point.x), frame_.y.Clamped(point.high)});
+    }
+    for (auto point = points.rbegin(); point != points.rend(); ++point) {
+      band.points.push_back(
+          {frame_.x.At(point->x), frame_.y.Clamped(point->low)});
+    }
+    if (wide) Add(std::move(band));
+  }
+
+  void DrawCurve(const Curve& curve) {
+    const double opacity = curve.pale ? 0.45 : 1;
+    Path line{.style = {.stroke = SeriesRole(curve.series),
+                        .stroke_width = chart_.markers ? 2.2 : 1.8,
+                        .opacity = opacity}};
+    line.style.dashes = SeriesDashes(curve.series);
+    const auto flush = [&] {
+      if (line.points.size() > 1) Add(line);
+      line.points.clear();
+    };
+    for (const CurvePoint& point : curve.points) {
+      if (IsShown(point, chart_.log_y)) {
+        line.points.push_back(PlaceOf(point));
+      } else {
+        flush();
+      }
+    }
+    flush();
+    if (!chart_.markers) return;
+    for (const CurvePoint& point : Shown(curve)) {
+      Shape marker = SeriesMarker(curve.series, PlaceOf(point),
+                                  Describe(chart_, curve, point));
+      std::visit(
+          [opacity](auto& shape) {
+            if constexpr (requires { shape.style; }) {
+              shape.style.opacity = opacity;
+            }
+          },
+          marker);
+      Add(std::move(marker));
+    }
+  }
+
+  // What a name at the right belongs to.
+  struct Named {
+    Point end;
+    std::string name;
+    Role role;
+  };
+
+  std::vector<Named> NamedEnds() const {
+    std::vector<Named> named;
+    for (const Curve& curve : chart_.curves) {
+      const std::vector<CurvePoint> points = Shown(curve);
+      if (points.empty()) continue;
+      named.push_back(
+          {PlaceOf(points.back()), curve.name, SeriesRole(curve.series)});
+    }
+    if (chart_.reference.has_value()) {
+      named.push_back(
+          {{frame_.area.high_x - 6, frame_.y.Clamped(*chart_.reference)},
+           chart_.reference_label,
+           Role::kQuiet});
+    }
+    return named;
+  }
+
+  // At the ends of the curves, with a thread where one had to move.
+  void DrawNames() {
+    const std::vector<Named> named = NamedEnds();
+    std::vector<double> wanted;
+    for (const Named& each : named) wanted.push_back(each.end.y);
+    const std::vector<double> places = PushApart(
+        wanted, kLabelSize + 3.5, {frame_.area.low_y, frame_.area.high_y});
+    const double left = frame_.area.high_x + 20;
+    for (size_t i = 0; i < named.size(); ++i) {
+      const auto& [end, name, role] = named[i];
+      Add(Path{.points = {{end.x + 6, end.y},
+                          {frame_.area.high_x + 9, end.y},
+                          {left - 4, places[i]}},
+               .style = {.stroke = role, .stroke_width = 0.9, .opacity = 0.6}});
+      Add(Text{.at = {left, places[i] + 0.35 * kLabelSize},
+               .text = Ellipsized(name, kLabelSize, 0.3 * chart_.width),
+               .size = kLabelSize,
+               .color = role});
+    }
+  }
+
+  const LineChart& chart_;
+  const Frame frame_;
+  std::vector<Shape>* shapes_ = nullptr;
+};
+
+}  // namespace
+
+Scene DrawLineChart(const LineChart& chart) {
+  return ChartDrawer(chart).Draw();
+}
+
+}  // namespace locus::client::plot

@@ -1,0 +1,395 @@
+"""`locus check`, `evaluate` and `plot` from outside.
+
+    evaluation_cli_test.py LOCUS FAKE_EVALUATION MANIFEST
+"""
+
+import contextlib
+import csv
+import html.parser
+import json
+import math
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import xml.etree.ElementTree
+
+LOCUS, FAKE, MANIFEST = sys.argv[1:4]
+# What the fake server does for a seed; see fake_evaluation.h.
+COMPLETE, HANGING, BUSY, BREAKING, REFUSING, LATE = range(6)
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def run(*arguments, **options):
+    options.setdefault("timeout", 120)
+    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, check=False,
+                          **options)
+
+
+class CliTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, *names):
+        return os.path.join(self.folder, *names)
+
+    def ok(self, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout
+
+    def fails(self, code, pattern, *arguments, **options):
+        result = run(*arguments, **options)
+        self.assertEqual(result.returncode, code, result.stderr)
+        self.assertRegex(result.stderr, pattern)
+        return result
+
+    @contextlib.contextmanager
+    def fake(self):
+        with subprocess.Popen([FAKE, MANIFEST], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              text=True) as process:
+            try:
+                yield "127.0.0.1:" + process.stdout.readline().strip()
+            finally:
+                process.stdin.close()
+                process.wait(timeout=60)
+
+
+class CheckTest(CliTest):
+    def test_kept_promises(self):
+        with self.fake() as server:
+            text = self.ok("check", "--server", server, "--details")
+        self.assertIn("All 2 are as promised.", text)
+        self.assertIn("shifted by 100", text)
+
+    def test_broken_promise_exits_with_1(self):
+        with self.fake() as server:
+            result = run("check", "--server", server, "--naive")
+            document = run("check", "--server", server, "--naive", "--json")
+        self.assertEqual((result.returncode, document.returncode), (1, 1))
+        self.assertIn("PROMISES BROKEN: rope uniqueness", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^integer +boundedness +fails +99 +1$")
+        self.assertEqual(json.loads(document.stdout)["results"][1]["naive"], True)
+
+    def test_usage(self):
+        self.fails(2, "there is no scheme \"ropee\"; did you mean rope", "check", "--scheme", "ropee")
+        self.fails(2, "unknown flag --detials; did you mean --details", "check", "--detials")
+
+
+class EvaluateTest(CliTest):
+    def evaluate(self, server, seed, *arguments, **options):
+        return run("evaluate", "--server", server, "--seed", str(seed), *arguments,
+                   cwd=self.folder, **options)
+
+    def test_everything_is_written(self):
+        with self.fake() as server:
+            result = self.evaluate(server, COMPLETE)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("Winner: alibi", result.stdout)
+        self.assertEqual(sorted(os.listdir(self.path("locus-evaluation"))),
+                         ["bits_per_byte.svg", "cells.csv", "drift.svg", "manifest.json",
+                          "nll.svg", "nll_by_position.svg", "report.html"])
+        with open(self.path("locus-evaluation", "manifest.json"), encoding="utf-8") as file:
+            self.assertEqual(json.load(file)["winner"], "alibi")
+        with open(self.path("locus-evaluation", "cells.csv"), encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 4)
+        self.assertEqual(rows[1]["metric"], "nll")
+
+    def test_plain_progress_has_a_line_for_each_run_and_cell(self):
+        with self.fake() as server:
+            result = self.evaluate(server, COMPLETE, "--no-out")
+            quiet = self.evaluate(server, COMPLETE, "--no-out", "--quiet")
+        self.assertEqual(result.stderr.splitlines(),
+                         ["rope seed 0: training, 400 steps, about 1m20s left in all",
+                          "rope seed 0 length 64: nll 1.5", "rope seed 0 length 128: nll 1.5"])
+        self.assertEqual(quiet.stderr, "")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_json_is_the_manifest(self):
+        with self.fake() as server:
+            result = self.evaluate(server, COMPLETE, "--no-out", "--json")
+        with open(MANIFEST, encoding="utf-8") as file:
+            self.assertEqual(json.loads(result.stdout), json.load(file))
+
+    def test_terminal_progress_is_one_line_that_goes(self):
+        leader, follower = pty.openpty()
+        with self.fake() as server, subprocess.Popen(
+                [LOCUS, "evaluate", "--server", server, "--no-out"], stderr=follower,
+                stdout=subprocess.PIPE) as process:
+            os.close(follower)
+            shown = b""
+            while select.select([leader], [], [], 60)[0]:
+                try:
+                    part = os.read(leader, 4096)
+                except OSError:  # the other end is closed
+                    break
+                if not part:
+                    break
+                shown += part
+            process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 0)
+        os.close(leader)
+        self.assertIn(b"rope  seed 0  [", shown)
+        self.assertNotIn(b"\n", shown)
+        self.assertTrue(shown.endswith(b"\r\x1b[K"))
+
+    def interrupted(self, number):
+        with self.fake() as server:
+            process = subprocess.Popen([LOCUS, "evaluate", "--server", server, "--seed",
+                                        str(HANGING)], cwd=self.folder, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE, text=True)
+            with process:
+                lines = [process.stderr.readline() for _ in range(3)]
+                self.assertIn("length 128", lines[-1])
+                start = time.monotonic()
+                process.send_signal(number)
+                stdout, stderr = process.communicate(timeout=60)
+                return process.returncode, time.monotonic() - start, stdout, stderr
+
+    def test_interrupt_shows_what_was_finished(self):
+        code, seconds, stdout, stderr = self.interrupted(signal.SIGINT)
+        self.assertEqual(code, 130)
+        self.assertLess(seconds, 10)  # a second; more on a busy machine
+        self.assertEqual(stderr, "locus: interrupted\n")
+        self.assertRegex(stdout, r"(?m)^rope +1 +128 +bits_per_byte 2.25  nll 1.5$")
+        self.assertEqual(os.listdir(self.path("locus-evaluation")), ["cells.csv"])
+
+    def test_termination_exits_with_143(self):
+        self.assertEqual(self.interrupted(signal.SIGTERM)[0], 143)
+
+    def test_failures_show_what_was_finished(self):
+        with self.fake() as server:
+            broken = self.evaluate(server, BREAKING)
+            late = self.evaluate(server, LATE, "--no-out")
+        self.assertEqual((broken.returncode, late.returncode), (1, 1))
+        self.assertIn("UNFINISHED", broken.stdout)
+        self.assertIn("locus: UNAVAILABLE: going down", broken.stderr)
+        self.assertIn("locus: DEADLINE_EXCEEDED: too late", late.stderr)
+
+    def test_busy_server_is_asked_again(self):
+        with self.fake() as server:
+            self.assertEqual(self.evaluate(server, BUSY, "--no-out").returncode, 0)
+
+    def test_refusal(self):
+        with self.fake() as server:
+            result = self.evaluate(server, REFUSING, "--no-out")
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stdout, "")
+        self.assertIn("train_length: is 1", result.stderr)
+
+    def test_unwritable_folder_is_known_before_the_work(self):
+        with open(self.path("file"), "w", encoding="utf-8"):
+            pass
+        # Nobody listens there: the folder is looked at first.
+        for out, pattern in ((self.path("file", "x"), "Not a directory"),
+                             ("/proc/locus", "cannot make the folder|cannot write")):
+            self.fails(1, pattern, "evaluate", "--server", "127.0.0.1:1", "--out", out)
+
+    def test_usage(self):
+        for pattern, arguments in (
+                ("there is no task \"cpoy\"; did you mean copy", ("--task", "cpoy")),
+                ("--steps does not go with --pattern", ("--pattern", "--steps", "3")),
+                ("unknown flag --taks; did you mean --task", ("--taks", "copy")),
+                ("--eval-lengths", ("--eval-lengths", "64,many")),
+                ("--corpus: cannot read", ("--corpus", "/nonexistent")),
+                ("--from: .* is no manifest", ("--from", sys.argv[0])),
+                ("--causal", ("--causal", "--bidirectional"))):
+            self.fails(2, pattern, "evaluate", "--no-out", *arguments)
+
+
+class PageParser(html.parser.HTMLParser):
+    """Tables by id as lists of rows of cells, and the text of #reason."""
+
+    def __init__(self):
+        super().__init__()
+        self.tables, self.reason, self.rows, self.cell = {}, "", None, None
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        if tag == "table":
+            self.rows = self.tables.setdefault(attrs["id"], [])
+        elif tag == "tr" and self.rows is not None:
+            self.rows.append([])
+        elif tag in ("td", "th") and self.rows is not None:
+            self.rows[-1].append("")
+            self.cell = True
+        elif tag == "br" and self.cell:
+            self.rows[-1][-1] += " "
+        elif attrs.get("id") == "reason":
+            self.cell = "reason"
+
+    def handle_endtag(self, tag):
+        if tag == "table":
+            self.rows = None
+        if tag in ("td", "th", "p"):
+            self.cell = None
+
+    def handle_data(self, data):
+        if self.cell == "reason":
+            self.reason += data
+        elif self.cell and self.rows:
+            self.rows[-1][-1] += data
+
+
+def number(text):
+    return float(text.replace("\u2212", "-"))
+
+
+class ReportTest(CliTest):
+    """The report has the manifest's numbers and no others."""
+
+    def setUp(self):
+        super().setUp()
+        self.ok("evaluate", "--from", MANIFEST, "--out", self.path("out"))
+        with open(MANIFEST, encoding="utf-8") as file:
+            self.manifest = json.load(file)
+        self.page = PageParser()
+        with open(self.path("out", "report.html"), encoding="utf-8") as file:
+            self.text = file.read()
+        self.page.feed(self.text)
+
+    def close(self, shown, exact):
+        self.assertTrue(math.isclose(number(shown), exact, rel_tol=6e-4, abs_tol=6e-8),
+                        (shown, exact))
+
+    def test_all_rows_and_differences(self):
+        for table in ("rows", "differences"):
+            shown, exact = self.page.tables[table][1:], self.manifest["results"][table]
+            self.assertEqual(len(shown), len(exact))
+            for cells, row in zip(shown, exact):
+                self.assertEqual(cells[:2], [row["scheme_name"], row["metric"]])
+                for cell, key in zip(cells[2:], ("eval_length", "mean", "ci_low", "ci_high",
+                                                 "count")):
+                    self.close(cell, row[key])
+
+    def test_overview(self):
+        rows = {(row["scheme_name"], row["eval_length"]): row
+                for row in self.manifest["results"]["rows"] if row["metric"] == "nll"}
+        heading, *body = self.page.tables["overview"]
+        lengths = [int(cell.split()[0]) for cell in heading[1:]]
+        self.assertEqual(lengths, self.manifest["configuration"]["eval_lengths"])
+        for scheme, *cells in body:
+            for length, cell in zip(lengths, cells):
+                mean, low, _, high = cell.split()
+                for shown, key in ((mean, "mean"), (low, "ci_low"), (high, "ci_high")):
+                    self.close(shown, rows[scheme, length][key])
+
+    def test_gates_and_reason(self):
+        for cells, gate in zip(self.page.tables["gates"][1:], self.manifest["results"]["gates"]):
+            self.assertEqual(cells[0], gate["scheme_name"])
+            self.close(cells[2], gate["threshold"])
+            self.close(cells[3], gate["learned_share"])
+            self.assertEqual(cells[4], "learned" if gate["passed"] else "did not learn")
+        self.assertEqual(self.page.reason, self.manifest["reason"])
+
+    def test_points_of_curves(self):
+        exact = {(row["scheme_name"], row["eval_length"]): row["mean"]
+                 for row in self.manifest["results"]["rows"] if row["metric"] == "nll"}
+        root = xml.etree.ElementTree.parse(self.path("out", "nll.svg")).getroot()
+        found = 0
+        for title in root.iter(SVG + "title"):
+            match = re.match(r"(\w+)[^:]* at (\d+): (\S+)", title.text or "")
+            if match:
+                self.close(match[3], exact[match[1], int(match[2])])
+                found += 1
+        self.assertEqual(found, len(exact))
+
+    def test_svg_in_the_page_is_well_formed(self):
+        pictures = re.findall(r"<svg.*?</svg>", self.text, re.DOTALL)
+        self.assertEqual(len(pictures), 4)
+        for picture in pictures:
+            xml.etree.ElementTree.fromstring(picture)
+
+    def test_stdout_has_the_same_numbers(self):
+        text = self.ok("evaluate", "--from", MANIFEST, "--no-out")
+        for row in self.manifest["results"]["rows"]:
+            if row["metric"] == "nll":
+                self.assertIn(f"{row['mean']:.4g}", text)
+
+
+class PlotTest(CliTest):
+    def svg(self, *arguments):
+        root = xml.etree.ElementTree.fromstring(self.ok("plot", *arguments, "--out", "-"))
+        self.assertEqual(root.tag, SVG + "svg")
+        return root
+
+    def texts(self, root):
+        return [text.text for text in root.iter(SVG + "text")]
+
+    def test_kinds(self):
+        for kind, scheme in (("heatmap", "sinusoidal"), ("heatmap", "learned"),
+                             ("similarity", "sinusoidal"), ("similarity", "rope"),
+                             ("waveforms", "sinusoidal"), ("waveforms", "rope"),
+                             ("bias", "alibi"), ("bias", "t5_bias")):
+            root = self.svg(kind, "--scheme", scheme, "--positions", "0:48")
+            self.assertTrue(root.find(SVG + "title").text)
+            self.assertTrue(root.find(SVG + "desc").text)
+
+    def test_heads_are_small_multiples(self):
+        texts = self.texts(self.svg("bias", "--scheme", "alibi", "--heads", "8"))
+        self.assertLessEqual({f"head {i}" for i in range(8)}, set(texts))
+
+    def test_words_are_escaped(self):
+        root = self.svg("attention", "--scheme", "rope", "--tokens", "<b> & \"quote\" \x01 été",
+                        "--title", "</title><x>")
+        texts = self.texts(root)
+        self.assertLessEqual({"<b>", "&", "\"quote\"", "été"}, set(texts))
+        self.assertEqual(root.find(SVG + "title").text, "</title><x>")
+
+    def test_png(self):
+        sizes = []
+        for theme in ("light", "dark"):
+            path = self.path(theme + ".png")
+            self.assertEqual(self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", path,
+                                     "--theme", theme), f"wrote {path}\n")
+            with open(path, "rb") as file:
+                content = file.read()
+            self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
+            sizes.append(struct.unpack(">II", content[16:24]))
+        self.assertEqual(sizes[0], sizes[1])
+
+    def test_theme(self):
+        fixed = self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", "-", "--theme", "dark")
+        self.assertNotIn("@media", fixed)
+        self.assertIn("@media", self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", "-"))
+
+    def test_kinds_that_do_not_apply_name_those_that_do(self):
+        for kind, scheme, pattern in (
+                ("bias", "rope", "bias needs a scheme that acts on scores, which rope has not; it "
+                                 "can be shown as similarity, waveforms and attention"),
+                ("heatmap", "alibi", "it can be shown as bias and attention"),
+                ("similarity", "none", "it can be shown as attention"),
+                ("waveforms", "t5_bias", "it can be shown as bias and attention")):
+            self.fails(2, pattern, "plot", kind, "--scheme", scheme, "--out", "-")
+
+    def test_usage(self):
+        for pattern, arguments in (
+                ("there is no kind \"heatmpa\"; did you mean heatmap",
+                 ("heatmpa", "--scheme", "rope", "--out", "-")),
+                ("neither in .svg nor in .png", ("bias", "--scheme", "alibi", "--out", "x.gif")),
+                ("--tokens", ("attention", "--scheme", "rope", "--out", "-")),
+                ("--theme", ("bias", "--scheme", "alibi", "--out", "-", "--theme", "grey")),
+                ("--channels: 99", ("waveforms", "--scheme", "rope", "--channels", "1,99",
+                                    "--out", "-")),
+                ("--out is required", ("bias", "--scheme", "alibi")),
+                ("too many", ("similarity", "--scheme", "rope", "--positions", "0:3000",
+                              "--out", "-"))):
+            self.fails(2, pattern, "plot", *arguments)
+
+    def test_unwritable_file(self):
+        self.fails(1, "/nonexistent/x.svg: No such file", "plot", "bias", "--scheme", "alibi",
+                   "--out", "/nonexistent/x.svg")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -1,0 +1,80 @@
+#include "client/plot/scale.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace locus::client::plot {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(ScaleTest, LinearMapsEndsToEnds) {
+  const Scale scale = Scale::Linear({0, 10}, {100, 0});
+  EXPECT_DOUBLE_EQ(scale.At(0), 100);
+  EXPECT_DOUBLE_EQ(scale.At(10), 0);
+  EXPECT_DOUBLE_EQ(scale.At(5), 50);
+}
+
+TEST(ScaleTest, LogGivesDoublingsEqualSteps) {
+  const Scale scale = Scale::Log({64, 256}, {0, 100});
+  EXPECT_DOUBLE_EQ(scale.At(128), 50);
+}
+
+TEST(ScaleTest, EmptyIntervalHasAPlaceInTheMiddle) {
+  EXPECT_DOUBLE_EQ(Scale::Linear({3, 3}, {0, 100}).At(3), 50);
+  EXPECT_DOUBLE_EQ(Scale::Log({3, 3}, {0, 100}).At(3), 50);
+  EXPECT_DOUBLE_EQ(Scale::Linear({0, 0}, {0, 100}).At(0), 50);
+}
+
+TEST(ScaleTest, ClampedStaysWithin) {
+  const Scale scale = Scale::Linear({0, 1}, {0, 100});
+  EXPECT_DOUBLE_EQ(scale.Clamped(7), 100);
+  EXPECT_DOUBLE_EQ(scale.Clamped(-7), 0);
+}
+
+TEST(NiceTicksTest, AreRoundNumbersWithinTheInterval) {
+  EXPECT_THAT(NiceTicks({0, 1}, 5),
+              ElementsAre(0, 0.2, 0.4, 0.6000000000000001, 0.8, 1));
+  EXPECT_THAT(NiceTicks({3, 17}, 3), ElementsAre(5, 10, 15));
+  EXPECT_THAT(NiceTicks({-1, 1}, 4), ElementsAre(-1, -0.5, 0, 0.5, 1));
+}
+
+TEST(NiceTicksTest, EmptyIntervalHasOne) {
+  EXPECT_THAT(NiceTicks({2, 2}, 5), ElementsAre(2));
+}
+
+TEST(LogTicksTest, DecadesAreDividedWhereThereIsRoom) {
+  EXPECT_THAT(LogTicks({1, 100}), ElementsAre(1, 2, 5, 10, 20, 50, 100));
+  EXPECT_THAT(LogTicks({1, 1e4}), ElementsAre(1, 10, 100, 1000, 10000));
+}
+
+TEST(LogTicksTest, ShortAxesHavePlainTicks) {
+  EXPECT_THAT(LogTicks({2, 4}), ElementsAre(2, 2.5, 3, 3.5, 4));
+}
+
+TEST(TickLabelsTest, HaveEqualDecimals) {
+  EXPECT_THAT(TickLabels({0, 0.25, 0.5}), ElementsAre("0", "0.25", "0.50"));
+  EXPECT_THAT(TickLabels({64, 128}), ElementsAre("64", "128"));
+  EXPECT_THAT(TickLabels({-1, 1}), ElementsAre("\xe2\x88\x92"
+                                               "1",
+                                               "1"));
+}
+
+TEST(TickLabelsTest, HugeAndTinyOnesHaveExponents) {
+  EXPECT_THAT(TickLabels({0, 2e7}), ElementsAre("0", "2e7"));
+  EXPECT_THAT(TickLabels({0, 1.5e-6}), ElementsAre("0", "1.5e-6"));
+}
+
+TEST(ShortNumberTest, KeepsFourDigits) {
+  EXPECT_EQ(ShortNumber(1.80249), "1.802");
+  EXPECT_EQ(ShortNumber(0.5), "0.5");
+  EXPECT_EQ(ShortNumber(12345.6), "12346");
+  EXPECT_EQ(ShortNumber(0.000123456), "0.0001235");
+  EXPECT_EQ(ShortNumber(-2),
+            "\xe2\x88\x92"
+            "2");
+  EXPECT_EQ(ShortNumber(0), "0");
+}
+
+}  // namespace
+}  // namespace locus::client::plot
