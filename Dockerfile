@@ -14,6 +14,7 @@ FROM debian:bookworm-slim
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
       libgrpc++1.51 libhwy1 libprometheus-cpp-core1.0 libcivetweb1 \
+      libpangocairo-1.0-0 libcairo2 fonts-dejavu-core \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old \
       /var/lib/dpkg/*-old /var/log/apt /var/log/dpkg.log
 COPY --from=builder /out/ /usr/local/bin/
