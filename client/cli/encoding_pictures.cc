@@ -70,14 +70,14 @@ absl::Status CheckSide(int64_t count) {
                                  kMaxSide));
 }
 
-// A few of `count`, both ends among them. The first ones are closer together:
-// they are the fast ones, in which there is more to see.
+// A few different ones of `count`, both ends among them. The first ones are
+// closer together: they are the fast ones, in which there is more to see.
 std::vector<int64_t> Spread(int64_t count, int64_t wanted) {
   std::vector<int64_t> chosen;
   for (int64_t i = 0; i < std::min(count, wanted); ++i) {
-    chosen.push_back(count <= wanted
-                         ? i
-                         : i * i * (count - 1) / ((wanted - 1) * (wanted - 1)));
+    const int64_t steps = (wanted - 1) * (wanted - 1);
+    chosen.push_back(
+        count <= wanted ? i : std::max(i, i * i * (count - 1) / steps));
   }
   return chosen;
 }

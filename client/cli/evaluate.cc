@@ -172,7 +172,7 @@ void AddQuestionFlags(CLI::App& command, EvaluationFlags& flags) {
       "As in `locus encode`; may be repeated; default: all of them")
       ->allow_extra_args(false);
   add("--train-length", flags.train_length, "N",
-      "Tokens to train or build for; default 64");
+      "Tokens to train for, default 32, or build for, default 64");
   add("--eval-lengths", flags.eval_lengths, "LIST",
       "Tokens to test with, 64,128,256; default: multiples of train-length")
       ->delimiter(',')

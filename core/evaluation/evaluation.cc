@@ -195,8 +195,7 @@ int64_t EvaluationJob::scratch_bytes(int thread_count) const {
                                            test.most_targets, thread_count));
   }
   return bytes + Trainer<float>::TrainingBytes(
-                     plan_->shape, settings.train_length,
-                     plan_->trained().training.batch_size, plan_->scheme_size);
+                     plan_->shape, settings.train_length, plan_->scheme_size);
 }
 
 absl::StatusOr<EvaluationSummary> EvaluationJob::Run(

@@ -68,7 +68,7 @@ struct TrainedSettings {
 
 struct EvaluationSettings {
   std::variant<PatternSettings, TrainedSettings> mode;
-  int64_t train_length = 0;           // 0: 64
+  int64_t train_length = 0;           // 0: 32; patterns 64
   std::vector<int64_t> eval_lengths;  // empty: multiples of train_length
   uint64_t seed = 0;
   int64_t seed_count = 0;  // 0: 3; patterns 1

@@ -149,37 +149,37 @@ HWY_INLINE Vector<T> GeluTanh(Vector<T> x) {
 }
 
 template <typename T>
-void Gelu(MatrixView<const T> x, MatrixView<T> out) {
-  constexpr Tag<T> d;
-  const auto half = hn::Set(d, T(0.5));
-  for (int64_t i = 0; i < x.rows; ++i) {
-    for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
-      const auto v = hn::LoadU(d, x.row(i) + c);
-      const auto half_v = hn::Mul(half, v);
-      Store<T>(hn::MulAdd(half_v, GeluTanh<T>(v), half_v), out.row(i) + c,
-               x.columns - c);
-    }
-  }
-}
-
-template <typename T>
-void GeluBackward(MatrixView<const T> x, MatrixView<T> g) {
+void Gelu(MatrixView<T> x, MatrixView<T> out) {
   constexpr Tag<T> d;
   const auto half = hn::Set(d, T(0.5));
   const auto one = hn::Set(d, T(1));
   for (int64_t i = 0; i < x.rows; ++i) {
+    T* const row = x.row(i);
     for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
-      const auto v = hn::LoadU(d, x.row(i) + c);
+      const int64_t left = x.columns - c;
+      const auto v = hn::LoadU(d, row + c);
       const auto t = GeluTanh<T>(v);
+      const auto half_v = hn::Mul(half, v);
+      Store<T>(hn::MulAdd(half_v, t, half_v), out.row(i) + c, left);
       // d tanh = (1 - t^2) sqrt(2 / pi) (1 + 3 * 0.044715 x^2)
       const auto slope = hn::Mul(
           hn::NegMulAdd(t, t, one),
           hn::MulAdd(hn::Mul(v, v), hn::Set(d, T(3 * kGeluScale * kGeluCube)),
                      hn::Set(d, T(kGeluScale))));
-      const auto derivative =
-          hn::Mul(half, hn::MulAdd(v, slope, hn::Add(one, t)));
-      Store<T>(hn::Mul(derivative, hn::LoadU(d, g.row(i) + c)), g.row(i) + c,
-               x.columns - c);
+      Store<T>(hn::Mul(half, hn::MulAdd(v, slope, hn::Add(one, t))), row + c,
+               left);
+    }
+  }
+}
+
+template <typename T>
+void Multiply(MatrixView<const T> from, MatrixView<T> to) {
+  constexpr Tag<T> d;
+  for (int64_t i = 0; i < to.rows; ++i) {
+    T* const row = to.row(i);
+    for (int64_t c = 0; c < to.columns; c += Lanes<T>()) {
+      Store<T>(hn::Mul(hn::LoadU(d, from.row(i) + c), hn::LoadU(d, row + c)),
+               row + c, to.columns - c);
     }
   }
 }
@@ -292,9 +292,9 @@ Rows<T> MakeRows() {
   return {.Normalize = Normalize<T>,
           .NormalizeBackward = NormalizeBackward<T>,
           .Gelu = Gelu<T>,
-          .GeluBackward = GeluBackward<T>,
           .Softmax = Softmax<T>,
           .SoftmaxBackward = SoftmaxBackward<T>,
+          .Multiply = Multiply<T>,
           .Add = Add<T>,
           .Scale = Scale<T>,
           .SquareSum = SquareSum<T>,

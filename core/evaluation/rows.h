@@ -35,16 +35,17 @@ struct Rows {
                             const T* statistics, const T* gain,
                             MatrixView<T> d_x, T* d_gain, T* d_shift);
 
-  // out = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))).
-  void (*Gelu)(MatrixView<const T> x, MatrixView<T> out);
-  // Multiplies d by the derivative at x.
-  void (*GeluBackward)(MatrixView<const T> x, MatrixView<T> d);
+  // out = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), and x becomes the
+  // derivative there, which takes the same hyperbolic tangent.
+  void (*Gelu)(MatrixView<T> x, MatrixView<T> out);
 
   // row = softmax(row + bias); bias may be null.
   void (*Softmax)(T* row, const T* bias, int64_t count);
   // d = p (d - sum(p d)): from the gradient of a softmax to that of its scores.
   void (*SoftmaxBackward)(const T* p, T* d, int64_t count);
 
+  // to *= from, row by row.
+  void (*Multiply)(MatrixView<const T> from, MatrixView<T> to);
   // to += from.
   void (*Add)(const T* from, T* to, int64_t count);
   void (*Scale)(T factor, T* row, int64_t count);

@@ -95,8 +95,10 @@ absl::Status Fill(const Task& task, TrainingSettings* training) {
 }
 
 absl::Status FillLengths(EvaluationSettings* settings) {
-  LOCUS_RETURN_IF_ERROR(
-      Resolve("train_length", 64, 2, kMaxTrainLength, &settings->train_length));
+  const bool is_pattern =
+      std::holds_alternative<PatternSettings>(settings->mode);
+  LOCUS_RETURN_IF_ERROR(Resolve("train_length", is_pattern ? 64 : 32, 2,
+                                kMaxTrainLength, &settings->train_length));
   const int64_t train_length = settings->train_length;
   auto& lengths = settings->eval_lengths;
   if (static_cast<int64_t>(lengths.size()) > kMaxEvalLengths) {
@@ -106,8 +108,6 @@ absl::Status FillLengths(EvaluationSettings* settings) {
                      kMaxEvalLengths));
   }
   if (lengths.empty()) {
-    const bool is_pattern =
-        std::holds_alternative<PatternSettings>(settings->mode);
     // In halves of the training length.
     for (const int64_t halves : is_pattern
                                     ? std::vector<int64_t>{2, 3, 4, 6, 8}

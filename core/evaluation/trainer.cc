@@ -16,9 +16,10 @@ constexpr double kPi = 3.14159265358979323846;
 
 // A batch is split into so many shares, whatever the number of threads.
 constexpr int64_t kShares = 8;
-// Sequences that go through the model together: enough to keep products busy,
-// few enough to stay in a cache.
-constexpr int64_t kGroup = 4;
+// Sequences go through the model together while they have so many tokens at
+// most, longer ones alone: enough to keep products busy, few enough to stay in
+// a cache.
+constexpr int64_t kGroupTokens = 64;
 // Parameters that are summed and moved together.
 constexpr int64_t kChunk = 8192;
 
@@ -35,6 +36,18 @@ int64_t TargetCount(absl::Span<const Example> batch) {
     count += static_cast<int64_t>(e.targets.size());
   }
   return count;
+}
+
+// How many of the sequences go first.
+size_t GroupSize(absl::Span<const Example> sequences) {
+  int64_t tokens = 0;
+  size_t count = 0;
+  for (const Example& sequence : sequences) {
+    tokens += static_cast<int64_t>(sequence.tokens.size());
+    if (tokens > kGroupTokens) break;
+    ++count;
+  }
+  return std::max<size_t>(count, 1);
 }
 
 }  // namespace
@@ -119,12 +132,15 @@ absl::StatusOr<double> Trainer<T>::ComputeGradient(
     std::fill_n(share.gradient.parameters.get(), weights_.layout().size(),
                 T(0));
     positions_->Clear(&share.gradient.positions);
-    const int64_t last = (n + 1) * size / kShares;
-    for (int64_t s = n * size / kShares; s < last; s += kGroup) {
+    auto left = batch.subspan(n * size / kShares,
+                              (n + 1) * size / kShares - n * size / kShares);
+    while (!left.empty()) {
       if (stopper.ShouldStop()) return;
-      share.loss += share.pass.Backward(
-          weights_, *positions_, batch.subspan(s, std::min(kGroup, last - s)),
-          target_weight, &share.gradient);
+      const size_t group = GroupSize(left);
+      share.loss +=
+          share.pass.Backward(weights_, *positions_, left.subspan(0, group),
+                              target_weight, &share.gradient);
+      left.remove_prefix(group);
     }
   });
   LOCUS_RETURN_IF_ERROR(stopper.status());
@@ -278,14 +294,12 @@ absl::Status Trainer<T>::Test(absl::Span<const Example> examples,
 
 template <typename T>
 int64_t Trainer<T>::TrainingBytes(const TransformerShape& shape,
-                                  int64_t train_length, int64_t batch_size,
-                                  int64_t scheme_size) {
+                                  int64_t train_length, int64_t scheme_size) {
   const int64_t parameters = TransformerLayout(shape, scheme_size).size() *
                              static_cast<int64_t>(sizeof(T));
-  const int64_t group = std::min(kGroup, (batch_size + kShares - 1) / kShares);
   const int64_t share =
       parameters +
-      TransformerPass<T>::BackwardBytes(shape, train_length, group) +
+      TransformerPass<T>::BackwardBytes(shape, train_length, kGroupTokens) +
       PositionTables<T>::Bytes(shape, train_length);
   // Parameters, two moments, and two packed copies.
   return kShares * share + 6 * parameters;

@@ -63,8 +63,7 @@ class Trainer {
 
   // What training and tests hold at most, in bytes.
   static int64_t TrainingBytes(const TransformerShape& shape,
-                               int64_t train_length, int64_t batch_size,
-                               int64_t scheme_size);
+                               int64_t train_length, int64_t scheme_size);
   static int64_t TestBytes(const TransformerShape& shape, int64_t length,
                            int64_t target_count, int thread_count);
 

@@ -165,8 +165,8 @@ struct TransformerPass<T>::LayerState {
   Matrix<T> mixed;                 // what attention yields
   Matrix<T> middle;                // after attention
   Matrix<T> h2;                    // normalized
-  Matrix<T> wide;                  // before the activation
-  Matrix<T> active;                // after it
+  Matrix<T> active;                // after the activation
+  Matrix<T> wide;                  // its derivative
   std::vector<T> statistics1, statistics2;
 };
 
@@ -362,7 +362,7 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
   AddTransposedProduct<T>(state.active.view(), d_x, grad_matrix(layer.w2));
   const MatrixView<T> d_wide = d_wide_.Resize(count, shape_.feed_forward_dim);
   Multiply<T>(d_x, weights.transposed(layer.w2), d_wide);
-  rows.GeluBackward(state.wide.view(), d_wide);
+  rows.Multiply(state.wide.view(), d_wide);
   AddTransposedProduct<T>(state.h2.view(), d_wide, grad_matrix(layer.w1));
   const MatrixView<T> d_h = d_dim_.Resize(count, shape_.dim);
   Multiply<T>(d_wide, weights.transposed(layer.w1), d_h);
@@ -430,15 +430,19 @@ int64_t TransformerPass<T>::ForwardBytes(const TransformerShape& shape,
 template <typename T>
 int64_t TransformerPass<T>::BackwardBytes(const TransformerShape& shape,
                                           int64_t length,
-                                          int64_t sequence_count) {
+                                          int64_t group_tokens) {
   const auto size = [](int64_t rows, int64_t columns) {
     return Matrix<T>::Size(rows, columns);
   };
-  const int64_t rows = length * sequence_count;
-  const int64_t layer =
-      5 * size(rows, shape.dim) + size(rows, 3 * shape.dim) +
-      2 * size(rows, shape.feed_forward_dim) +
-      sequence_count * size(shape.head_count * length, length);
+  const int64_t rows = std::max(length, group_tokens);
+  // A long sequence is alone. Of a group of short ones, n of them have at most
+  // 1 / n of the tokens each; padding counts most for the shortest.
+  const int64_t weights =
+      size(shape.head_count * length, length) +
+      2 * size(shape.head_count * group_tokens, group_tokens) +
+      group_tokens * size(shape.head_count, 16);
+  const int64_t layer = 5 * size(rows, shape.dim) + size(rows, 3 * shape.dim) +
+                        2 * size(rows, shape.feed_forward_dim) + weights;
   const int64_t numbers =
       shape.layer_count * layer + size(rows, 3 * shape.dim) +
       size(rows, shape.feed_forward_dim) +

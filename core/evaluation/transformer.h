@@ -142,11 +142,12 @@ class TransformerPass {
                   absl::Span<const Example> examples, double target_weight,
                   TransformerGradient<T>* gradient);
 
-  // The bytes a pass holds at most after sequences of so many tokens.
+  // The bytes a pass holds at most after sequences of so many tokens, alone or
+  // in groups of so many.
   static int64_t ForwardBytes(const TransformerShape& shape, int64_t length,
                               int64_t target_count);
   static int64_t BackwardBytes(const TransformerShape& shape, int64_t length,
-                               int64_t sequence_count);
+                               int64_t group_tokens);
 
  private:
   struct LayerState;

@@ -335,6 +335,13 @@ class PlotTest(CliTest):
             self.assertTrue(root.find(SVG + "title").text)
             self.assertTrue(root.find(SVG + "desc").text)
 
+    def test_waveforms_of_a_narrow_code_are_different_channels(self):
+        for dim in ("7", "8", "16", "64"):
+            root = self.svg("waveforms", "--scheme", "sinusoidal", "--dim", dim,
+                            "--positions", "0:8")
+            labels = [text for text in self.texts(root) if text and "channel " in text]
+            self.assertEqual(len(set(labels)), 6, labels)
+
     def test_heads_are_small_multiples(self):
         texts = self.texts(self.svg("bias", "--scheme", "alibi", "--heads", "8"))
         self.assertLessEqual({f"head {i}" for i in range(8)}, set(texts))

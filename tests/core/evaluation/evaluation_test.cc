@@ -224,8 +224,8 @@ TEST(SettingsTest, DefaultsAreTheDocumentedOnes) {
   trained.task = "text";
   settings.mode = trained;
   ASSERT_TRUE(FillDefaults(&settings).ok());
-  EXPECT_EQ(settings.train_length, 64);
-  EXPECT_THAT(settings.eval_lengths, ElementsAre(64, 128, 256, 512));
+  EXPECT_EQ(settings.train_length, 32);
+  EXPECT_THAT(settings.eval_lengths, ElementsAre(32, 64, 128, 256));
   EXPECT_EQ(settings.seed_count, 3);
   const auto& filled = std::get<TrainedSettings>(settings.mode);
   EXPECT_EQ(filled.model.dim, 64);
