@@ -2,6 +2,7 @@
 // room for so much and no more.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -17,14 +18,15 @@ class BoundedQueue {
  public:
   explicit BoundedQueue(int64_t max_weight) : max_weight_(max_weight) {}
 
-  // Waits for room; what is heavier than all the room there is waits until
-  // nothing else is in the queue. False, without waiting, once it is closed.
-  bool Push(T item, int64_t weight) {
+  // Waits for room, but not for ever; what is heavier than all the room there
+  // is waits until nothing else is in the queue. False if there was no room in
+  // time, and without waiting once the queue is closed.
+  bool Push(T item, int64_t weight, std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] {
+    const bool has_room = changed_.wait_for(lock, patience, [&] {
       return closed_ || items_.empty() || weight_ + weight <= max_weight_;
     });
-    if (closed_) return false;
+    if (closed_ || !has_room) return false;
     weight_ += weight;
     items_.push_back({std::move(item), weight});
     changed_.notify_all();

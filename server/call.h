@@ -72,6 +72,8 @@ class Call {
   // CANCELLED or DEADLINE_EXCEEDED once nobody waits for the answer. For any
   // thread.
   absl::Status CheckCaller() { return caller_.Check(); }
+  // Ends the call from our side: whatever waits for the caller returns.
+  void Cancel() { context_.TryCancel(); }
   // RESOURCE_EXHAUSTED if an answer of that size may not be sent.
   absl::Status CheckResponseBytes(int64_t bytes) const;
   // Counts a message that came or goes.

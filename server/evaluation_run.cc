@@ -21,6 +21,9 @@ using Event = v1::EvaluateExtrapolationResponse;
 constexpr int64_t kMaxQueuedBytes = 1 << 20;
 // An event in the queue beside its own bytes.
 constexpr int64_t kEventBytes = 1024;
+// A caller that reads nothing for so long, while more than the queue holds
+// waits for it, is given up.
+constexpr std::chrono::seconds kPatience(60);
 // Nobody reads progress faster than this.
 constexpr std::chrono::milliseconds kProgressInterval(100);
 
@@ -28,8 +31,8 @@ constexpr std::chrono::milliseconds kProgressInterval(100);
 // first and the last of each run, and some between.
 class QueueSink final : public EvaluationSink {
  public:
-  QueueSink(BoundedQueue<Event>* queue, prometheus::Counter* cells)
-      : queue_(*queue), cells_(*cells), start_(Clock::now()) {}
+  QueueSink(Call* call, BoundedQueue<Event>* queue, prometheus::Counter* cells)
+      : call_(*call), queue_(*queue), cells_(*cells), start_(Clock::now()) {}
 
   void OnProgress(const EvaluationProgress& progress) override {
     const auto now = Clock::now();
@@ -58,9 +61,13 @@ class QueueSink final : public EvaluationSink {
  private:
   void Push(Event event) {
     const auto bytes = kEventBytes + static_cast<int64_t>(event.ByteSizeLong());
-    queue_.Push(std::move(event), bytes);
+    if (queue_.Push(std::move(event), bytes, kPatience)) return;
+    // The write that waits for the caller ends with the call.
+    if (!queue_.closed()) call_.Cancel();
+    queue_.Close();
   }
 
+  Call& call_;
   BoundedQueue<Event>& queue_;
   prometheus::Counter& cells_;
   const Clock::time_point start_;
@@ -88,7 +95,7 @@ absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state, Call& call,
                                                 ResponseStream<Event>& stream) {
   const Call::ComputeTimer timer(&call);
   BoundedQueue<Event> queue(kMaxQueuedBytes);
-  QueueSink sink(&queue, &state.metrics.evaluation_cells());
+  QueueSink sink(&call, &queue, &state.metrics.evaluation_cells());
   const auto stop_time = StopBefore(call.deadline(), Clock::now());
   const StopCheck stop = [&]() -> absl::Status {
     if (queue.closed()) return absl::CancelledError("the caller went away");

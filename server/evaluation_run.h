@@ -27,7 +27,7 @@ int64_t StreamBytes(int64_t max_cell_bytes);
 // any more. A little before the caller's deadline, or the end of the grace
 // period, the summary of what is finished comes back, marked as partial; if the
 // caller is gone, CANCELLED or DEADLINE_EXCEEDED. A caller that reads slowly
-// holds the evaluation up.
+// holds the evaluation up; one that reads nothing for a minute is given up.
 absl::StatusOr<EvaluationSummary> RunEvaluation(
     ServerState& state, Call& call, const Evaluation& evaluation,
     ResponseStream<v1::EvaluateExtrapolationResponse>& stream);

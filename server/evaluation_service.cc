@@ -46,10 +46,12 @@ struct PropertiesJob {
       return scheme;
     };
     for (const NamedScheme& scheme : plan.schemes) {
-      LOCUS_RETURN_IF_ERROR(stop());
       const ResolvedScheme& resolved = scheme.resolved;
-      add(scheme.name,
-          locus::CheckProperties(*resolved.scheme, resolved.info->promises));
+      LOCUS_ASSIGN_OR_RETURN(
+          const auto results,
+          locus::CheckProperties(*resolved.scheme, resolved.info->promises,
+                                 stop));
+      add(scheme.name, results);
     }
     if (!plan.naive) return response;
     for (const NaiveEncoding& encoding : NaiveEncodings()) {

@@ -113,6 +113,7 @@ int Run(int argc, const char* const* argv) {
 }  // namespace
 
 int RunApp(int argc, const char* const* argv) {
+  OpenStandardDescriptors();
   InstallSignalHandlers();
   // Nothing of ours throws; memory may still run out.
   try {

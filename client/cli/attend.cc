@@ -7,6 +7,7 @@
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/scheme_text.h"
+#include "client/cli/seed_flag.h"
 #include "client/cli/session.h"
 #include "client/cli/table.h"
 #include "client/cli/usage.h"
@@ -177,7 +178,8 @@ void AddInputFlags(CLI::App& command, AttendFlags& flags) {
   add("-t,--tokens", flags.tokens, "WORDS", "Words, instead of tensors");
   add("--heads", flags.head_count, "N", "Heads of the layer; default 1");
   add("-d,--dim", flags.dim, "N", "Width of the words' embeddings; default 64");
-  add("--seed", flags.seed, "N", "Draws the layer's weights; default 0");
+  AddSeedFlag(command, flags.seed, "Draws the layer's weights; default 0",
+              "Input");
   add("--weights-from", flags.weights_from, "DIR",
       "The layer's weights: wq.npy, wk.npy, wv.npy, wo.npy");
   add("--wq", flags.wq, "NPY", "Its query weights, [d_model, d_model]");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
@@ -128,6 +129,12 @@ std::vector<plot::Heatmap> HeadPanels(const std::vector<double>& values,
   return panels;
 }
 
+// Of words, whose queries and keys stand at the same places.
+bool Sees(const v1::AttentionOptions& attention, int64_t query, int64_t key) {
+  if (attention.causal() && key > query) return false;
+  return attention.window() == 0 || std::abs(query - key) < attention.window();
+}
+
 int PanelsPerRow(int64_t count) {
   return static_cast<int>(count <= 3 ? count : count % 3 == 0 ? 3 : 4);
 }
@@ -165,7 +172,8 @@ absl::StatusOr<plot::Scene> SimilarityPicture(
   if (response.has_additive()) {
     CLIENT_ASSIGN_OR_RETURN(codes, TableCodes(response.additive().table()));
   } else if (response.has_rotation()) {
-    CLIENT_ASSIGN_OR_RETURN(codes, RotatedOnes(response.rotation()));
+    CLIENT_ASSIGN_OR_RETURN(codes,
+                            RotatedOnes(response.rotation(), options.dim));
     note =
         "The cosine between a vector of ones rotated for one position and for "
         "another.";
@@ -265,7 +273,7 @@ absl::StatusOr<plot::Scene> BiasPicture(const PictureOptions& options,
 
 absl::StatusOr<plot::Scene> AttentionPicture(
     const PictureOptions& options, const std::vector<std::string>& words,
-    const v1::Tensor& weights) {
+    const v1::AttentionOptions& attention, const v1::Tensor& weights) {
   CLIENT_ASSIGN_OR_RETURN(std::vector<double> values, ToDoubles(weights));
   const auto count = static_cast<int64_t>(words.size());
   if (weights.shape_size() != 4 || weights.shape(0) != 1 ||
@@ -275,10 +283,12 @@ absl::StatusOr<plot::Scene> AttentionPicture(
   }
   CLIENT_RETURN_IF_ERROR(CheckSide(count));
   const int64_t heads = weights.shape(1);
-  // Exactly nothing is what a word that is not visible gets.
-  const bool hides = std::count(values.begin(), values.end(), 0.0) > 0;
-  std::replace(values.begin(), values.end(), 0.0,
-               std::numeric_limits<double>::quiet_NaN());
+  bool hides = false;
+  for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
+    if (Sees(attention, i / count % count, i % count)) continue;
+    values[i] = std::numeric_limits<double>::quiet_NaN();
+    hides = true;
+  }
   return plot::DrawHeatmaps(
       {.title = TitleOr(options, absl::StrCat("Who looks at whom with ",
                                               options.scheme_name)),

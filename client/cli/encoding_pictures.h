@@ -18,6 +18,8 @@ struct PictureOptions {
   std::string title;
   std::string scheme_name;
   v1::Positions positions;
+  // The width that the scheme was asked for.
+  int64_t dim = 0;
 };
 
 // Each is a usage error for a scheme it does not apply to, and then says which
@@ -44,9 +46,11 @@ absl::StatusOr<plot::Scene> WaveformPicture(
 absl::StatusOr<plot::Scene> BiasPicture(const PictureOptions& options,
                                         const v1::EncodeResponse& response);
 
-// Who looks at whom, head by head. weights: [1, H, T, T].
+// Who looks at whom, head by head. weights: [1, H, T, T]. What a word does not
+// see, the options of the call say: a weight of a word that it does see can be
+// so small that it is 0.
 absl::StatusOr<plot::Scene> AttentionPicture(
     const PictureOptions& options, const std::vector<std::string>& words,
-    const v1::Tensor& weights);
+    const v1::AttentionOptions& attention, const v1::Tensor& weights);
 
 }  // namespace locus::client

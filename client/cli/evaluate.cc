@@ -12,6 +12,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/output.h"
 #include "client/cli/progress.h"
+#include "client/cli/seed_flag.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
 #include "client/file.h"
@@ -33,8 +34,6 @@ Examples:
   locus evaluate --from book/manifest.json --out again/   # draws it again
 
 Ctrl-C ends it and shows what was finished.)";
-
-constexpr int64_t kMaxManifestBytes = int64_t{64} << 20;
 
 struct EvaluateFlags {
   CommonFlags common{.timeout = "30m"};
@@ -81,6 +80,7 @@ Received Receive(const EvaluateFlags& flags, Client& client,
 absl::StatusOr<Outcome> EndEarly(const EvaluateFlags& flags,
                                  const Received& received) {
   if (!flags.no_out && !received.cells.empty()) {
+    CLIENT_RETURN_IF_ERROR(RemoveEarlierEvaluation(flags.out, ""));
     CLIENT_RETURN_IF_ERROR(WriteCells(flags.out, received.cells));
   }
   if (received.signal != 0) WriteError("interrupted");
@@ -126,7 +126,10 @@ absl::StatusOr<Outcome> Redraw(const EvaluateFlags& flags) {
   if (const auto manifest = ParseManifest(*text); !manifest.ok()) {
     return AsUsage(manifest.status(), absl::StrCat("--from: ", flags.from));
   }
-  if (!flags.no_out) CLIENT_RETURN_IF_ERROR(PrepareFolder(flags.out));
+  if (!flags.no_out) {
+    CLIENT_RETURN_IF_ERROR(PrepareFolder(flags.out));
+    CLIENT_RETURN_IF_ERROR(RemoveEarlierEvaluation(flags.out, *text));
+  }
   return Show(flags, *text, {});
 }
 
@@ -144,10 +147,12 @@ absl::StatusOr<Outcome> Run(const EvaluateFlags& flags) {
   if (!received.summary.has_value()) {
     return absl::InternalError("the server sent no summary");
   }
+  const std::string& manifest = received.summary->manifest_json();
   if (!flags.no_out) {
+    CLIENT_RETURN_IF_ERROR(RemoveEarlierEvaluation(flags.out, manifest));
     CLIENT_RETURN_IF_ERROR(WriteCells(flags.out, received.cells));
   }
-  return Show(flags, received.summary->manifest_json(), received.cells);
+  return Show(flags, manifest, received.cells);
 }
 
 // Adds to one group of the help.
@@ -177,7 +182,7 @@ void AddQuestionFlags(CLI::App& command, EvaluationFlags& flags) {
       "Tokens to test with, 64,128,256; default: multiples of train-length")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add("--seed", flags.seed, "N", "The first seed; default 0");
+  AddSeedFlag(command, flags.seed, "The first seed; default 0", "Question");
   add("--seeds", flags.seed_count, "N", "How many; default 3, patterns 1");
   add("--corpus", flags.corpus, "FILE", "Your own text, at most 4 MiB");
 }

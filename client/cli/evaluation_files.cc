@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/evaluation_table.h"
 #include "client/file.h"
@@ -17,6 +18,11 @@
 
 namespace locus::client {
 namespace {
+
+constexpr char kManifestFile[] = "manifest.json";
+constexpr char kReportFile[] = "report.html";
+constexpr char kCellsFile[] = "cells.csv";
+constexpr char kAttentionFile[] = "attention.svg";
 
 std::string PathIn(const std::string& folder, absl::string_view name) {
   return (std::filesystem::path(folder) / std::string(name.data(), name.size()))
@@ -31,6 +37,33 @@ std::string FileNameOf(std::string name) {
     if (!plain) c = '_';
   }
   return name;
+}
+
+std::string ChartFileOf(const NamedChart& chart) {
+  return absl::StrCat(FileNameOf(chart.name), ".svg");
+}
+
+// The text of a file, or nothing if there is none. A link is not followed: what
+// it leads to is not ours.
+std::string TextOf(const std::string& path, int64_t byte_count) {
+  std::error_code error;
+  if (std::filesystem::symlink_status(path, error).type() !=
+      std::filesystem::file_type::regular) {
+    return "";
+  }
+  absl::StatusOr<FileReader> reader = FileReader::Open(path);
+  if (!reader.ok()) return "";
+  return reader->Read(byte_count).value_or("");
+}
+
+absl::Status Remove(const std::string& path) {
+  std::error_code error;
+  const auto type = std::filesystem::symlink_status(path, error).type();
+  if (type != std::filesystem::file_type::regular) return absl::OkStatus();
+  std::filesystem::remove(path, error);
+  if (!error) return absl::OkStatus();
+  return absl::ErrnoToStatus(error.value(),
+                             absl::StrCat("cannot remove ", path));
 }
 
 }  // namespace
@@ -50,9 +83,39 @@ absl::Status PrepareFolder(const std::string& folder) {
   return status;
 }
 
+absl::Status RemoveEarlierEvaluation(const std::string& folder,
+                                     const std::string& manifest_text) {
+  const std::string text =
+      TextOf(PathIn(folder, kManifestFile), kMaxManifestBytes);
+  if (!text.empty() && absl::StripAsciiWhitespace(text) ==
+                           absl::StripAsciiWhitespace(manifest_text)) {
+    return absl::OkStatus();
+  }
+  std::vector<std::string> names;
+  if (const absl::StatusOr<Manifest> earlier = ParseManifest(text);
+      earlier.ok()) {
+    for (const NamedChart& chart : ChartsOf(*earlier)) {
+      names.push_back(ChartFileOf(chart));
+    }
+    if (earlier->is_pattern()) names.push_back(kAttentionFile);
+    names.push_back(kReportFile);
+    // The last: as long as it is there the others are known.
+    names.push_back(kManifestFile);
+  }
+  const std::string heading = CellsCsv({});
+  if (TextOf(PathIn(folder, kCellsFile),
+             static_cast<int64_t>(heading.size())) == heading) {
+    names.insert(names.begin(), kCellsFile);
+  }
+  for (const std::string& name : names) {
+    CLIENT_RETURN_IF_ERROR(Remove(PathIn(folder, name)));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status WriteCells(const std::string& folder,
                         const std::vector<v1::EvaluationCell>& cells) {
-  return WriteFile(PathIn(folder, "cells.csv"), CellsCsv(cells), "");
+  return WriteFile(PathIn(folder, kCellsFile), CellsCsv(cells), "");
 }
 
 absl::Status WriteEvaluation(const std::string& folder,
@@ -63,20 +126,19 @@ absl::Status WriteEvaluation(const std::string& folder,
                           AttentionMaps(cells, manifest.train_length));
   std::optional<plot::Scene> attention;
   if (!maps.panels.empty()) attention = plot::DrawHeatmaps(maps);
-  CLIENT_RETURN_IF_ERROR(WriteFile(PathIn(folder, "manifest.json"),
-                                   manifest_text,
+  CLIENT_RETURN_IF_ERROR(WriteFile(PathIn(folder, kManifestFile), manifest_text,
                                    manifest_text.back() == '\n' ? "" : "\n"));
   for (const NamedChart& chart : ChartsOf(manifest)) {
     CLIENT_RETURN_IF_ERROR(
-        WriteFile(PathIn(folder, absl::StrCat(FileNameOf(chart.name), ".svg")),
+        WriteFile(PathIn(folder, ChartFileOf(chart)),
                   plot::WriteSvg(plot::DrawLineChart(chart.chart)), ""));
   }
   if (attention.has_value()) {
-    CLIENT_RETURN_IF_ERROR(WriteFile(PathIn(folder, "attention.svg"),
+    CLIENT_RETURN_IF_ERROR(WriteFile(PathIn(folder, kAttentionFile),
                                      plot::WriteSvg(*attention), ""));
   }
-  return WriteFile(PathIn(folder, "report.html"),
-                   MakeReport(manifest, attention), "");
+  return WriteFile(PathIn(folder, kReportFile), MakeReport(manifest, attention),
+                   "");
 }
 
 }  // namespace locus::client

@@ -1,5 +1,6 @@
 #include "client/cli/output.h"
 
+#include <fcntl.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -56,6 +57,14 @@ int ErrorColumns() {
 
 void WriteProgress(absl::string_view text) {
   WriteDescriptor(STDERR_FILENO, text, "standard error").IgnoreError();
+}
+
+void OpenStandardDescriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest number that is free: this one.
+    if (open("/dev/null", O_RDWR) != descriptor) return;
+  }
 }
 
 void InstallSignalHandlers() {

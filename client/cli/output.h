@@ -27,6 +27,11 @@ int ErrorColumns();
 // To standard error, as it is.
 void WriteProgress(absl::string_view text);
 
+// Opens /dev/null in place of standard input, output and error where they are
+// closed. Otherwise the next file or socket that is opened would take their
+// number, and what is meant for the terminal would go there.
+void OpenStandardDescriptors();
+
 // Interrupts end the program with 128 + signal and no half-written file; a
 // closed pipe is an error of a write instead of a signal.
 void InstallSignalHandlers();

@@ -11,6 +11,7 @@
 #include "client/cli/positions.h"
 #include "client/cli/scheme_flags.h"
 #include "client/cli/scheme_text.h"
+#include "client/cli/seed_flag.h"
 #include "client/cli/session.h"
 #include "client/cli/suggest.h"
 #include "client/cli/usage.h"
@@ -95,7 +96,7 @@ absl::StatusOr<plot::Scene> PictureOfWords(const PlotFlags& flags,
   CLIENT_RETURN_IF_ERROR(CheckTensor(response->weights()));
   const auto& tokens = plan.request.module().tokens();
   return AttentionPicture(options, {tokens.begin(), tokens.end()},
-                          response->weights());
+                          plan.request.options(), response->weights());
 }
 
 absl::Status CheckResponse(const v1::EncodeResponse& response) {
@@ -108,7 +109,7 @@ absl::Status CheckResponse(const v1::EncodeResponse& response) {
 
 // Which sizes a scheme needs, the server knows: what it misses is filled in.
 absl::StatusOr<v1::EncodeResponse> EncodeWithDefaults(
-    Client& client, v1::EncodeRequest request) {
+    Client& client, v1::EncodeRequest& request) {
   constexpr int64_t kDim = 64;
   constexpr int64_t kHeads = 4;
   while (true) {
@@ -147,6 +148,7 @@ absl::StatusOr<plot::Scene> PictureOfScheme(const PlotFlags& flags,
       EncodeWithDefaults(*session.client, request);
   if (!response.ok()) return WithFlagHint(response.status(), Hints());
   CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
+  options.dim = request.dim();
   if (flags.kind == "heatmap") return HeatmapPicture(options, *response);
   if (flags.kind == "similarity") return SimilarityPicture(options, *response);
   if (flags.kind == "bias") return BiasPicture(options, *response);
@@ -197,8 +199,8 @@ void AddLayerFlags(CLI::App& command, PlotFlags& flags) {
   add("--window", flags.attend.window, "N",
       "Hide keys at this distance or further")
       ->group("Attention");
-  add("--seed", flags.attend.seed, "N", "Draws the layer's weights; default 0")
-      ->group("Attention");
+  AddSeedFlag(command, flags.attend.seed,
+              "Draws the layer's weights; default 0", "Attention");
 }
 
 }  // namespace

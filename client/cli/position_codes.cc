@@ -1,5 +1,6 @@
 #include "client/cli/position_codes.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
@@ -21,17 +22,27 @@ absl::StatusOr<Codes> TableCodes(const v1::Tensor& table) {
 }
 
 // A one turned by an angle is (cos - sin, sin + cos), whose inner product with
-// another is that of (cos, sin) twice over: the rows side by side will do.
-absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation) {
+// another is that of (cos, sin) twice over: the rows side by side will do. Ones
+// that are not turned add 1 each, or half of that here: one channel holds them.
+absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation,
+                                  int64_t dim) {
   CLIENT_ASSIGN_OR_RETURN(const Codes cos, TableCodes(rotation.cos()));
   CLIENT_ASSIGN_OR_RETURN(const Codes sin, TableCodes(rotation.sin()));
-  Codes codes{.count = cos.count, .width = 2 * cos.width};
+  if (sin.count != cos.count || sin.width != cos.width) {
+    return absl::InternalError(
+        absl::StrCat("the server's cosines are ", ShapeName(rotation.cos()),
+                     " and its sines ", ShapeName(rotation.sin())));
+  }
+  const auto rest =
+      static_cast<double>(std::max<int64_t>(dim - 2 * cos.width, 0));
+  Codes codes{.count = cos.count, .width = 2 * cos.width + 1};
   for (int64_t i = 0; i < cos.count; ++i) {
     const auto row = i * cos.width;
     codes.values.insert(codes.values.end(), cos.values.begin() + row,
                         cos.values.begin() + row + cos.width);
     codes.values.insert(codes.values.end(), sin.values.begin() + row,
                         sin.values.begin() + row + cos.width);
+    codes.values.push_back(std::sqrt(rest / 2));
   }
   return codes;
 }

@@ -19,8 +19,11 @@ struct Codes {
 // The rows of a table, [count, width].
 absl::StatusOr<Codes> TableCodes(const v1::Tensor& table);
 
-// What becomes of a vector of ones at each position, up to a factor.
-absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation);
+// What becomes of a vector of `dim` ones at each position, up to lengths and
+// angles: inner products are half of theirs. Channels past the rotated ones
+// stay ones.
+absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation,
+                                  int64_t dim);
 
 // Between any two codes, [count, count].
 std::vector<double> Cosines(const Codes& codes);

@@ -25,7 +25,7 @@ Interval RangeOf(const HeatmapGrid& grid) {
   double high = -low;
   for (const Heatmap& panel : grid.panels) {
     for (const double value : panel.values) {
-      if (!std::isfinite(value)) continue;
+      if (!IsDrawable(value)) continue;
       low = std::min(low, value);
       high = std::max(high, value);
     }
@@ -36,6 +36,8 @@ Interval RangeOf(const HeatmapGrid& grid) {
                ? Interval{-1, 1}
                : Interval{std::min(low, 0.0), std::max(high, 0.0)};
   }
+  // Otherwise colours would show how the last digits were rounded.
+  if (IsFlat({low, high})) return {low, low};
   return {low, high};
 }
 
@@ -120,7 +122,7 @@ class GridDrawer {
     for (int64_t i = 0; i < panel.rows; ++i) {
       for (int64_t j = 0; j < panel.columns; ++j) {
         const double value = panel.values[i * panel.columns + j];
-        if (!std::isfinite(value)) continue;
+        if (!IsDrawable(value)) continue;
         const Point at{corner.x + width * static_cast<double>(j),
                        corner.y + height * static_cast<double>(i)};
         const Rgb color = ColorOfValue(value);
@@ -145,7 +147,7 @@ class GridDrawer {
     Raster raster{.columns = static_cast<int>(panel.columns),
                   .rows = static_cast<int>(panel.rows)};
     for (const double value : panel.values) {
-      raster.pixels.push_back(std::isfinite(value)
+      raster.pixels.push_back(IsDrawable(value)
                                   ? Raster::Pixel{.color = ColorOfValue(value)}
                                   : Raster::Pixel{.hidden = true});
     }

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "client/plot/heatmap.h"
@@ -21,7 +20,7 @@ Heatmap Shrunk(const Heatmap& heatmap, int64_t size) {
         for (int64_t column = j * heatmap.columns / small.columns;
              column < (j + 1) * heatmap.columns / small.columns; ++column) {
           const double value = heatmap.values[row * heatmap.columns + column];
-          if (!std::isfinite(value)) continue;
+          if (!IsDrawable(value)) continue;
           sum += value;
           ++count;
         }

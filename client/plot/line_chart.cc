@@ -15,22 +15,27 @@ namespace locus::client::plot {
 namespace {
 
 constexpr double kLabelSize = 12.5;
+// Means that differ by a smaller share than this are drawn as the same: the
+// labels of ticks between them would be equal.
+constexpr double kLeastSpan = 1e-5;
 
-bool IsShown(const CurvePoint& point, bool log_y) {
-  return std::isfinite(point.x) && std::isfinite(point.y) &&
-         (!log_y || point.y > 0);
+bool HasPlace(double value, bool is_log) {
+  return IsDrawable(value) && (!is_log || value > 0);
+}
+
+bool IsShown(const LineChart& chart, const CurvePoint& point) {
+  return HasPlace(point.x, chart.log_x) && HasPlace(point.y, chart.log_y);
 }
 
 Interval XRange(const LineChart& chart) {
   Interval range{std::numeric_limits<double>::infinity(),
                  -std::numeric_limits<double>::infinity()};
-  const auto include = [&range](double x) {
+  const auto include = [&](double x) {
+    if (!HasPlace(x, chart.log_x)) return;
     range = {std::min(range.low, x), std::max(range.high, x)};
   };
   for (const Curve& curve : chart.curves) {
-    for (const CurvePoint& point : curve.points) {
-      if (std::isfinite(point.x)) include(point.x);
-    }
+    for (const CurvePoint& point : curve.points) include(point.x);
   }
   if (chart.marked_x.has_value()) include(*chart.marked_x);
   if (range.low > range.high) return chart.log_x ? Interval{1, 2} : Interval{};
@@ -48,26 +53,32 @@ Interval YRange(const LineChart& chart) {
   double band_high = high;
   for (const Curve& curve : chart.curves) {
     for (const CurvePoint& point : curve.points) {
-      if (!IsShown(point, chart.log_y)) continue;
+      if (!IsShown(chart, point)) continue;
       low = std::min(low, to(point.y));
       high = std::max(high, to(point.y));
-      if (std::isfinite(point.high)) {
+      if (HasPlace(point.high, chart.log_y)) {
         band_high = std::max(band_high, to(std::max(point.high, point.y)));
       }
-      if (std::isfinite(point.low) && (!chart.log_y || point.low > 0)) {
+      if (HasPlace(point.low, chart.log_y)) {
         band_low = std::min(band_low, to(std::min(point.low, point.y)));
       }
     }
   }
   if (low > high) return chart.log_y ? Interval{1, 10} : Interval{0, 1};
-  if (chart.reference.has_value() && (!chart.log_y || *chart.reference > 0)) {
+  if (chart.reference.has_value() && HasPlace(*chart.reference, chart.log_y)) {
     low = std::min(low, to(*chart.reference));
     high = std::max(high, to(*chart.reference));
   }
-  const double span = high > low ? high - low : 0.1 * std::max(1e-3, high);
+  // A difference of logarithms is a share already.
+  const double size = chart.log_y ? 1 : std::max(std::abs(low), std::abs(high));
+  const double span =
+      high - low > kLeastSpan * size ? high - low : 0.1 * std::max(1e-3, size);
   low = std::max(std::min(low, band_low), low - 0.4 * span) - 0.05 * span;
   high = std::min(std::max(high, band_high), high + 0.4 * span) + 0.05 * span;
-  if (chart.log_y) return {std::exp(low), std::exp(high)};
+  if (chart.log_y) {
+    constexpr double kMost = 690;  // about the logarithm of what is drawable
+    return {std::exp(std::max(low, -kMost)), std::exp(std::min(high, kMost))};
+  }
   return {low, high};
 }
 
@@ -161,7 +172,7 @@ class ChartDrawer {
   std::vector<CurvePoint> Shown(const Curve& curve) const {
     std::vector<CurvePoint> points;
     for (const CurvePoint& point : curve.points) {
-      if (IsShown(point, chart_.log_y)) points.push_back(point);
+      if (IsShown(chart_, point)) points.push_back(point);
     }
     return points;
   }
@@ -176,14 +187,18 @@ class ChartDrawer {
               .style = {.fill = SeriesRole(curve.series),
                         .opacity = curve.pale ? 0.05 : 0.13}};
     bool wide = false;
+    // An end that is no number is where the mean is.
+    const auto add = [&](const CurvePoint& point, double end) {
+      band.points.push_back(
+          {frame_.x.At(point.x),
+           frame_.y.Clamped(std::isnan(end) ? point.y : end)});
+    };
     for (const CurvePoint& point : points) {
       wide |= point.high > point.low;
-      band.points.push_back(
-          {frame_.x.At(point.x), frame_.y.Clamped(point.high)});
+      add(point, point.high);
     }
     for (auto point = points.rbegin(); point != points.rend(); ++point) {
-      band.points.push_back(
-          {frame_.x.At(point->x), frame_.y.Clamped(point->low)});
+      add(*point, point->low);
     }
     if (wide) Add(std::move(band));
   }
@@ -199,7 +214,7 @@ class ChartDrawer {
       line.points.clear();
     };
     for (const CurvePoint& point : curve.points) {
-      if (IsShown(point, chart_.log_y)) {
+      if (IsShown(chart_, point)) {
         line.points.push_back(PlaceOf(point));
       } else {
         flush();

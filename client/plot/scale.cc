@@ -28,6 +28,7 @@ std::string WithoutTrailingZeros(std::string text) {
   return text;
 }
 
+// `value` is finite.
 std::string Exponential(double value) {
   const std::string text = absl::StrFormat("%.3e", value);
   const size_t e = text.find('e');
@@ -35,16 +36,29 @@ std::string Exponential(double value) {
                       std::stoi(text.substr(e + 1)));
 }
 
+constexpr double kLargest = 1e300;
+constexpr double kSmallest = 1 / kLargest;
+
 }  // namespace
+
+bool IsDrawable(double value) { return std::abs(value) <= kLargest; }
+
+bool IsFlat(Interval values) {
+  if (!IsDrawable(values.low) || !IsDrawable(values.high)) return true;
+  const double size = std::max(std::abs(values.low), std::abs(values.high));
+  return values.high - values.low <= std::max(1e-12 * size, kSmallest);
+}
 
 Scale::Scale(Interval values, Interval pixels, bool is_log)
     : values_(values), pixels_(pixels), is_log_(is_log) {
-  if (values_.high > values_.low) return;
+  if (!IsFlat(values)) return;
+  const double middle = IsDrawable(values.low) ? values.low : 0;
+  const double size = std::abs(middle);
   if (is_log_) {
-    values_ = {values.low / 2, values.low * 2};
+    values_ = middle > 0 ? Interval{middle / 2, middle * 2} : Interval{1, 2};
   } else {
-    const double room = values.low == 0 ? 1 : std::abs(values.low) / 2;
-    values_ = {values.low - room, values.low + room};
+    const double room = size > kSmallest ? size / 2 : 1;
+    values_ = {middle - room, middle + room};
   }
 }
 
@@ -57,10 +71,10 @@ Scale Scale::Log(Interval values, Interval pixels) {
 }
 
 double Scale::At(double value) const {
+  // Quotients of what can be drawn may be infinite; their logarithms are not.
+  const auto to = [this](double x) { return is_log_ ? std::log(x) : x; };
   const double share =
-      is_log_
-          ? std::log(value / values_.low) / std::log(values_.high / values_.low)
-          : (value - values_.low) / (values_.high - values_.low);
+      (to(value) - to(values_.low)) / (to(values_.high) - to(values_.low));
   return pixels_.low + share * (pixels_.high - pixels_.low);
 }
 
@@ -69,9 +83,10 @@ double Scale::Clamped(double value) const {
 }
 
 std::vector<double> NiceTicks(Interval values, int count) {
+  if (IsFlat(values)) return {values.low};
+  count = std::max(count, 1);
   const double range = values.high - values.low;
-  if (!(range > 0) || !std::isfinite(range)) return {values.low};
-  const double rough = range / std::max(count, 1);
+  const double rough = range / count;
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   const double share = rough / power;
   const double step = power * (share < 1.5   ? 1
@@ -81,23 +96,26 @@ std::vector<double> NiceTicks(Interval values, int count) {
   std::vector<double> ticks;
   const double slack = 1e-9 * range;
   const double first = std::ceil((values.low - slack) / step);
-  for (double i = first; i * step <= values.high + slack; ++i) {
-    ticks.push_back(i * step);
+  for (int i = 0; i < 2 * count + 2; ++i) {
+    const double tick = (first + i) * step;
+    if (tick > values.high + slack) break;
+    ticks.push_back(tick);
   }
   return ticks;
 }
 
 std::vector<double> LogTicks(Interval values) {
-  const double decades = std::log10(values.high / values.low);
+  if (IsFlat(values) || !(values.low > 0)) return {values.low};
+  const double decades = std::log10(values.high) - std::log10(values.low);
   if (decades < 0.7) return NiceTicks(values, 5);
   const std::vector<double> factors =
       decades < 3 ? std::vector<double>{1, 2, 5} : std::vector<double>{1};
   const double stride = std::max(1.0, std::ceil(decades / 7));
   std::vector<double> ticks;
-  for (double exponent = std::floor(std::log10(values.low));
-       exponent <= std::log10(values.high); exponent += stride) {
+  const double first = std::floor(std::log10(values.low));
+  for (int i = 0; first + i * stride <= std::log10(values.high); ++i) {
     for (const double factor : factors) {
-      const double tick = factor * std::pow(10.0, exponent);
+      const double tick = factor * std::pow(10.0, first + i * stride);
       if (tick >= values.low * (1 - 1e-9) && tick <= values.high * (1 + 1e-9)) {
         ticks.push_back(tick);
       }
@@ -110,6 +128,10 @@ std::vector<std::string> TickLabels(const std::vector<double>& ticks) {
   double largest = 0;
   for (const double tick : ticks) largest = std::max(largest, std::abs(tick));
   std::vector<std::string> labels;
+  if (!std::all_of(ticks.begin(), ticks.end(), IsDrawable)) {
+    for (const double tick : ticks) labels.push_back(ShortNumber(tick));
+    return labels;
+  }
   if (largest >= 1e6 || (largest > 0 && largest < 1e-4)) {
     for (const double tick : ticks) {
       labels.push_back(tick == 0 ? "0" : WithMinus(Exponential(tick)));

@@ -11,7 +11,15 @@ struct Interval {
   double high = 1;
 };
 
-// Maps `values` to `pixels`, linearly or by logarithm. An empty interval is
+// Whether a number can be given a place. Sizes beyond 1e300 cannot: what is
+// computed of them, such as a margin, would be infinite.
+bool IsDrawable(double value);
+
+// Whether the ends are the same but for rounding: ticks between them could not
+// be told apart. Also if they are in the wrong order or cannot be drawn.
+bool IsFlat(Interval values);
+
+// Maps `values` to `pixels`, linearly or by logarithm. A flat interval is
 // widened, so that everything has a place.
 class Scale {
  public:
@@ -33,7 +41,8 @@ class Scale {
 };
 
 // Multiples of 1, 2 or 5 times a power of ten within the interval, about
-// `count` of them, ascending.
+// `count` of them and never more than twice as many and two, ascending. Of a
+// flat interval its low end.
 std::vector<double> NiceTicks(Interval values, int count);
 
 // Of a logarithmic axis: powers of ten, with 2 and 5 times them where the axis

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 
@@ -36,7 +37,7 @@ plot::CurvePoint PointOf(double x, const v1::EvaluationRow& row) {
 bool HasPoints(const plot::LineChart& chart) {
   for (const plot::Curve& curve : chart.curves) {
     for (const plot::CurvePoint& point : curve.points) {
-      if (std::isfinite(point.y)) return true;
+      if (plot::IsDrawable(point.y)) return true;
     }
   }
   return false;
@@ -48,7 +49,7 @@ bool NeedsLog(const plot::LineChart& chart) {
   double high = 0;
   for (const plot::Curve& curve : chart.curves) {
     for (const plot::CurvePoint& point : curve.points) {
-      if (!std::isfinite(point.y)) continue;
+      if (!plot::IsDrawable(point.y)) continue;
       low = std::min(low, point.y);
       high = std::max(high, point.y);
     }
@@ -217,8 +218,10 @@ absl::Status AddMap(const v1::EvaluationCell& cell, plot::HeatmapGrid& grid) {
 double Most(const std::vector<plot::Heatmap>& panels) {
   std::vector<double> values;
   for (const plot::Heatmap& panel : panels) {
-    values.insert(values.end(), panel.values.begin(), panel.values.end());
+    std::copy_if(panel.values.begin(), panel.values.end(),
+                 std::back_inserter(values), plot::IsDrawable);
   }
+  if (values.empty()) return 2;
   const size_t index = values.size() * 985 / 1000;
   std::nth_element(values.begin(), values.begin() + index, values.end());
   return std::max(2.0, std::ceil(values[index]));

@@ -50,6 +50,14 @@ class Reader {
     }
     return Missing<int64_t>(key, "an integer");
   }
+  int64_t Length(const char* key) {
+    const int64_t length = Integer(key);
+    if (length < 1 && status.ok()) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat(path_, key, ": is ", length, "; must be at least 1"));
+    }
+    return length;
+  }
   bool Flag(const char* key) {
     const Json* value = Find(key);
     if (value != nullptr && value->is_boolean()) return value->get<bool>();
@@ -84,7 +92,7 @@ class Reader {
 template <typename Row>
 void ReadFigures(Reader& reader, Row* row) {
   row->set_scheme_name(reader.String("scheme_name"));
-  row->set_eval_length(reader.Integer("eval_length"));
+  row->set_eval_length(reader.Length("eval_length"));
   row->set_metric(reader.String("metric"));
   row->set_mean(reader.Number("mean"));
   row->set_ci_low(reader.Number("ci_low"));
@@ -160,7 +168,7 @@ absl::StatusOr<Manifest> ParseManifest(const std::string& text) {
         "is no manifest of an evaluation: configuration or results is missing");
   }
   Reader settings(*configuration, "configuration.");
-  manifest.train_length = settings.Integer("train_length");
+  manifest.train_length = settings.Length("train_length");
   if (!settings.status.ok()) return settings.status;
   const absl::Status status = ReadResults(*results, &manifest.summary);
   if (!status.ok()) return status;

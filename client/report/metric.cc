@@ -1,5 +1,6 @@
 #include "client/report/metric.h"
 
+#include <cmath>
 #include <vector>
 
 #include "absl/strings/numbers.h"
@@ -63,8 +64,18 @@ const std::vector<Known>& KnownMetrics() {
         1,
         "Right verb forms."}},
       {"pair_accuracy",
-       {"Pair accuracy", "share of pairs", B::kMore, true, 0.5, 2,
-        "How often the right order is the likelier one."}},
+       {"Pair accuracy",
+        "share of pairs",
+        B::kMore,
+        true,
+        {},
+        2,
+        "How often the form for the right person is likelier than those for "
+        "other persons."}},
+      {"order_accuracy",
+       {"Order accuracy", "share of pairs", B::kMore, true, 0.5, 4,
+        "How often the right order of subject and verb, he works, is likelier "
+        "than the other, works he."}},
       {"held_out_accuracy",
        {"Accuracy on held-out verbs",
         "share of right answers",
@@ -191,7 +202,8 @@ std::optional<Bucket> BucketOf(absl::string_view metric) {
   const std::vector<std::string> ends = absl::StrSplit(metric, '_');
   Bucket bucket;
   if (ends.size() != 2 || !absl::SimpleAtod(ends[0], &bucket.begin) ||
-      !absl::SimpleAtod(ends[1], &bucket.end)) {
+      !absl::SimpleAtod(ends[1], &bucket.end) || !(bucket.begin >= 0) ||
+      !(bucket.end > bucket.begin) || !std::isfinite(bucket.end)) {
     return std::nullopt;
   }
   return bucket;

@@ -30,7 +30,7 @@ namespace locus {
 namespace {
 
 constexpr double kDeviation = 0.02;
-constexpr int64_t kMaxTrained = int64_t{1} << 20;
+constexpr int64_t kMaxTrained = int64_t{1} << 19;
 
 // The rows of the table: given, or drawn when they are read, which makes a
 // seeded table of any length free.
@@ -137,6 +137,7 @@ class Learned final : public SchemeFormula {
         policy_(std::move(policy)) {}
 
   int64_t dim() const override { return table_->dim; }
+  int64_t table_length() const override { return table_->length; }
 
   absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const override {

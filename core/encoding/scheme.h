@@ -122,6 +122,9 @@ class SchemeFormula {
   virtual int64_t head_count() const { return 0; }
   // The width its parameters were made for; 0 if any will do.
   virtual int64_t dim() const { return 0; }
+  // How many positions have a row of their own; 0 if there is no table of
+  // positions.
+  virtual int64_t table_length() const { return 0; }
 };
 
 // The properties of position schemes, in the order of Promises.
@@ -190,6 +193,7 @@ class Scheme {
   Site site() const { return info_.site; }
   int64_t head_count() const { return formula_->head_count(); }
   int64_t dim() const { return formula_->dim(); }
+  int64_t table_length() const { return formula_->table_length(); }
   // What the scheme is in one call. Field paths in errors begin with `scheme.`
   // and its name, such as `scheme.rope.rotary_dim`; limits are
   // RESOURCE_EXHAUSTED.

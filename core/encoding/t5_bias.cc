@@ -208,8 +208,15 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
   return std::make_unique<T5Bias>(shape, 0, given.extent(1), std::move(table));
 }
 
+// A model that looks both ways has distances on both sides. The published
+// models were trained at four times the largest distance that has a bucket of
+// its own: no bucket shall be left untrained here either.
 void Suit(const TrainingSetting& setting, Arguments* arguments) {
   if (!setting.causal) arguments->Set("bidirectional", true);
+  if (arguments->Has("max_distance") || arguments->Has("bucket_count")) return;
+  const int64_t exact = setting.causal ? 16 : 8;  // of the 32 by default
+  arguments->Set("max_distance", std::clamp<int64_t>(setting.train_length / 2,
+                                                     exact * 3 / 2, 128));
 }
 
 }  // namespace

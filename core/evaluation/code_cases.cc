@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,11 +36,10 @@ void Raise(double value, double* largest) {
   if (!(value <= *largest) && !std::isnan(*largest)) *largest = value;
 }
 
-// The marks of the first positions; the scheme must be served so far.
-std::vector<Row> Marks(const Scheme& scheme, int64_t count) {
-  const auto probe = Probe::Make(scheme, count);
+// The marks of the first positions.
+std::vector<Row> Marks(const Probe& probe, int64_t count) {
   std::vector<Row> marks;
-  for (int64_t n = 0; n < count; ++n) marks.push_back(probe->Mark(n));
+  for (int64_t n = 0; n < count; ++n) marks.push_back(probe.Mark(n));
   return marks;
 }
 
@@ -49,12 +49,15 @@ double LargestOf(const std::vector<Row>& rows) {
   return largest;
 }
 
-// What cannot be looked at for want of a code, or of positions.
-std::optional<Outcome> Refusal(const Scheme& scheme, int64_t length) {
-  const auto probe = Probe::Make(scheme, length);
+// What cannot be looked at for want of a code, or of so many positions.
+std::optional<Outcome> Refusal(const absl::StatusOr<Probe>& probe,
+                               int64_t least) {
   if (!probe.ok()) return NotRun(probe.status().message());
   if (probe->is_empty()) return NoMeaning("there is no code");
-  return std::nullopt;
+  if (probe->length() >= least) return std::nullopt;
+  return NotRun(absl::StrCat("only ", probe->length(),
+                             " positions are served, and the case needs ",
+                             least));
 }
 
 // What the marks of a scheme are, in words.
@@ -129,20 +132,24 @@ Outcome LinearShift(const Scheme& scheme) {
   if (scheme.site() != Site::kEmbeddings) {
     return NoMeaning("no code is added to embeddings");
   }
-  int64_t reach = 0;
+  int64_t served = 0;
   for (const int64_t wanted : {16, 8, 4}) {
     const int64_t dim = scheme.dim() != 0 ? scheme.dim() : wanted;
     if (dim > kMaxFitDim) {
       return NotRun(absl::StrCat(
           "the code is ", dim, " wide, and fits are made up to ", kMaxFitDim));
     }
-    reach = Reach(scheme, int64_t{1} << 16, dim);
+    // Past a table there are only copies of its rows.
+    const auto probe = Probe::WithinTable(scheme, int64_t{1} << 16, dim);
+    if (!probe.ok()) return NotRun(probe.status().message());
+    served = probe->length();
+    if (served <= kLongestShift) break;
     const std::vector<int64_t> positions =
-        SpreadPositions(6 * dim, reach - kLongestShift);
+        SpreadPositions(6 * dim, served - kLongestShift);
     if (static_cast<int64_t>(positions.size()) < 2 * dim + 4) continue;
-    return FitShift(*Probe::Make(scheme, reach, dim), positions);
+    return FitShift(*probe, positions);
   }
-  return NotRun(absl::StrCat("a fit needs more positions than the ", reach,
+  return NotRun(absl::StrCat("a fit needs more positions than the ", served,
                              " that were found to be served"));
 }
 
@@ -186,9 +193,9 @@ Outcome NormPreservation(const Scheme& scheme) {
   if (scheme.site() != Site::kQueriesAndKeys) {
     return NoMeaning("nothing is rotated");
   }
-  const int64_t reach = Reach(scheme, kFar);
-  const auto probe = Probe::Make(scheme, std::max<int64_t>(reach, 1));
+  const auto probe = Probe::Farthest(scheme, kFar);
   if (!probe.ok()) return NotRun(probe.status().message());
+  const int64_t reach = probe->length();
   const Row x = RandomRow(probe->dim(), "properties.x");
   double largest = 0;
   for (int64_t p = 1; p <= reach; p *= 2) {
@@ -207,7 +214,7 @@ namespace {
 // How large what a scheme adds or turns gets in a sequence, at its end and at a
 // few other places.
 double Magnitude(const Probe& probe, const Row& x, RandomStream& stream) {
-  constexpr int kPlaces = 16;
+  constexpr int kPlaces = 64;
   double largest = 0;
   for (int n = 0; n < kPlaces; ++n) {
     const int64_t place =
@@ -230,20 +237,18 @@ double Magnitude(const Probe& probe, const Row& x, RandomStream& stream) {
 // A logarithm doubles where the length is squared, and what is bounded stays.
 Outcome Boundedness(const Scheme& scheme) {
   if (scheme.site() == Site::kNowhere) return LayerBoundedness(scheme);
-  const int64_t reach = Reach(scheme, kFar);
-  if (reach < 4) {
-    return NotRun(absl::StrCat("only ", reach, " positions are served"));
-  }
+  const auto farthest = Probe::Farthest(scheme, kFar);
+  if (auto refusal = Refusal(farthest, 4)) return *refusal;
+  const int64_t reach = farthest->length();
   RandomStream stream(kSeed, "properties.boundedness");
-  const Row x = RandomRow(Probe::Make(scheme, reach)->dim(), "properties.x");
+  const Row x = RandomRow(farthest->dim(), "properties.x");
+  // Near: up to the root of the reach.
   double near = 0;
-  double far = 0;
+  const double far = Magnitude(*farthest, x, stream);
   int64_t near_end = 1;
-  for (int64_t length = 1; length <= reach; length *= 2) {
-    const auto probe = Probe::Make(scheme, length);
-    const bool is_near = length <= reach / length;
-    if (is_near) near_end = length;
-    Raise(Magnitude(*probe, x, stream), is_near ? &near : &far);
+  while (2 * near_end <= reach / (2 * near_end)) near_end *= 2;
+  for (int64_t length = near_end; length > 1; length /= 32) {
+    Raise(Magnitude(*Probe::Make(scheme, length), x, stream), &near);
   }
   const double ratio = far == 0    ? 0
                        : near == 0 ? std::numeric_limits<double>::infinity()
@@ -256,114 +261,124 @@ Outcome Boundedness(const Scheme& scheme) {
       " in sequences of up to ", near_end, " positions is at most ", near,
       ", of up to ", reach, " positions ", far, ".");
   if (scheme.site() == Site::kEmbeddings) {
-    const auto probe = Probe::Make(scheme, reach);
-    const Row last = probe->Code(reach - 1);
+    const Row last = farthest->Code(reach - 1);
     const double square = Dot(last, last);
-    const double half = static_cast<double>(probe->dim()) / 2;
+    const double half = static_cast<double>(farthest->dim()) / 2;
     absl::StrAppend(&words, " The squared norm of the last code is ",
                     Digits(square, 8),
                     std::abs(square - half) <= kSame * half ? " = d / 2" : "",
-                    " at width ", probe->dim(), ".");
+                    " at width ", farthest->dim(), ".");
   }
   return Measured(ratio, 1.6, std::move(words));
 }
 
+// What shares a mark may do so far out only, hence neighbours at every octave.
 Outcome Uniqueness(const Scheme& scheme) {
-  const int64_t count = Reach(scheme, kRange);
-  if (auto refusal = Refusal(scheme, std::max<int64_t>(count, 2))) {
-    return *refusal;
+  const auto probe = Probe::WithinTable(scheme, kFar);
+  if (auto refusal = Refusal(probe, 2)) return *refusal;
+  const int64_t near = std::min(probe->length(), kRange);
+  std::vector<int64_t> places(near);
+  std::iota(places.begin(), places.end(), 0);
+  for (int64_t end = 2 * near; end <= probe->length(); end *= 2) {
+    places.insert(places.end(), {end - 2, end - 1});
   }
-  const std::vector<Row> marks = Marks(scheme, count);
-  const double same = kSame * LargestOf(marks);
+  std::vector<Row> marks;
+  std::vector<double> same;
+  for (const int64_t place : places) {
+    marks.push_back(probe->Mark(place));
+    same.push_back(kSame * LargestMagnitude(marks.back()));
+  }
   int64_t collisions = 0;
   std::string first;
-  for (int64_t b = 1; b < count; ++b) {
-    for (int64_t a = 0; a < b; ++a) {
-      if (LargestDifference(marks[a], marks[b]) > same) continue;
+  for (size_t b = 1; b < places.size(); ++b) {
+    for (size_t a = 0; a < b; ++a) {
+      if (!AreWithin(std::max(same[a], same[b]), marks[a], marks[b])) continue;
       if (collisions++ == 0) {
-        first = absl::StrCat("; the first are ", a, " and ", b);
+        first = absl::StrCat("; the first are ", places[a], " and ", places[b]);
       }
       break;
     }
   }
+  const int64_t far_count = static_cast<int64_t>(places.size()) - near;
   return Measured(
       static_cast<double>(collisions), 0,
-      absl::StrCat("Of the first ", count, " ", MarkWords(scheme), ", ",
+      absl::StrCat("Of the first ", near, " ", MarkWords(scheme),
+                   far_count == 0
+                       ? std::string()
+                       : absl::StrCat(" and ", far_count, " others up to ",
+                                      places.back()),
+                   scheme.table_length() == 0 ? "" : ", within the table", ", ",
                    collisions, " equal an earlier one", first, "."));
 }
 
 namespace {
 
-// What should fall with distance: one row for each curve, by distance.
-std::vector<Row> Curves(const Probe& probe, int64_t count) {
+// What should fall with distance, one number for each curve.
+Row Closeness(const Probe& probe, int64_t distance) {
   if (probe.code() != nullptr) {
     const Row origin = probe.Code(0);
-    Row curve;
-    for (int64_t n = 0; n < count; ++n) {
-      const Row code = probe.Code(n);
-      const double norms = Norm(origin) * Norm(code);
-      curve.push_back(norms > 0 ? Dot(origin, code) / norms : 0);
-    }
-    return {curve};
+    const Row code = probe.Code(distance);
+    const double norms = Norm(origin) * Norm(code);
+    return {norms > 0 ? Dot(origin, code) / norms : 0};
   }
   if (probe.rotation() != nullptr) {
     const Row ones(probe.dim(), 1.0);
-    Row curve;
-    for (int64_t n = 0; n < count; ++n) {
-      curve.push_back(Dot(probe.Rotate(0, ones), probe.Rotate(n, ones)));
-    }
-    return {curve};
+    return {Dot(probe.Rotate(0, ones), probe.Rotate(distance, ones))};
   }
-  std::vector<Row> curves(probe.Bias(0, 0).size());
-  for (int64_t n = 0; n < count; ++n) {
-    const Row biases = probe.Bias(count - 1, count - 1 - n);
-    for (size_t h = 0; h < biases.size(); ++h) curves[h].push_back(biases[h]);
+  Row biases = probe.Mark(distance);
+  if (!probe.bias()->is_causal()) {
+    const Row after = probe.Bias(0, distance);  // keys after the query
+    biases.insert(biases.end(), after.begin(), after.end());
   }
-  if (probe.bias()->is_causal()) return curves;
-  const size_t head_count = curves.size();
-  curves.resize(2 * head_count);
-  for (int64_t n = 0; n < count; ++n) {
-    const Row biases = probe.Bias(0, n);  // keys after the query
-    for (size_t h = 0; h < head_count; ++h) {
-      curves[head_count + h].push_back(biases[h]);
-    }
-  }
-  return curves;
+  return biases;
 }
 
 }  // namespace
 
+// The first steps may all fall where a code is wide, hence one step at every
+// octave too.
 Outcome MonotonicDecay(const Scheme& scheme) {
-  const int64_t count = Reach(scheme, 64);
-  if (auto refusal = Refusal(scheme, std::max<int64_t>(count, 2))) {
-    return *refusal;
-  }
+  constexpr int64_t kSteps = 63;
+  // Few steps may all fall by chance.
+  const auto probe = Probe::Farthest(scheme, kFar);
+  if (auto refusal = Refusal(probe, 8)) return *refusal;
   int64_t steps = 0;
   int64_t violations = 0;
-  for (const Row& curve : Curves(*Probe::Make(scheme, count), count)) {
-    for (int64_t n = 1; n < count; ++n) {
+  const auto step_to = [&](int64_t distance) {
+    const Row before = Closeness(*probe, distance - 1);
+    const Row after = Closeness(*probe, distance);
+    for (size_t n = 0; n < after.size(); ++n) {
       ++steps;
       // Written so that a NaN is one.
-      if (!(curve[n] < curve[n - 1])) ++violations;
+      if (!(after[n] < before[n])) ++violations;
     }
-  }
+  };
+  const int64_t last = probe->length() - 1;
+  for (int64_t n = 1; n <= std::min(last, kSteps); ++n) step_to(n);
+  for (int64_t n = 2 * kSteps + 1; n <= last; n = 2 * n + 1) step_to(n);
   const absl::string_view what = scheme.site() == Site::kScores
                                      ? "the bias of each head and side"
                                  : scheme.site() == Site::kQueriesAndKeys
                                      ? "the score of two vectors of ones"
                                      : "the cosine of PE(0) and PE(n)";
-  return Measured(static_cast<double>(violations), 0,
-                  absl::StrCat("Distances up to ", count - 1, ": of ", steps,
-                               " steps away, ", what, " fails to fall in ",
-                               violations, "."));
+  return Measured(
+      static_cast<double>(violations), 0,
+      absl::StrCat("Distances up to ", std::min(last, kSteps),
+                   last > kSteps
+                       ? absl::StrCat(" and a step at each octave up to ", last)
+                       : "",
+                   ": of ", steps, " steps away, ", what, " fails to fall in ",
+                   violations, "."));
 }
 
 std::optional<Outcome> SlopesGeometric(const Scheme& scheme) {
   if (scheme.site() != Site::kScores) return std::nullopt;
-  const auto probe = Probe::Make(scheme, 2);
-  if (!probe.ok() || probe->bias() == nullptr) return std::nullopt;
+  // Tables of biases for eight heads would be drawn in vain.
+  const auto narrow = Probe::Make(scheme, 2);
+  if (!narrow.ok() || narrow->bias() == nullptr) return std::nullopt;
+  if (narrow->bias()->slopes().empty()) return std::nullopt;
+  const auto probe = Probe::Make(scheme, 2, /*dim=*/16, /*head_count=*/8);
   const Row said = probe->bias()->slopes();
-  if (said.empty()) return std::nullopt;
   Row slopes = probe->Bias(1, 1);
   const Row next = probe->Bias(1, 0);
   for (size_t h = 0; h < slopes.size(); ++h) slopes[h] -= next[h];
@@ -411,9 +426,10 @@ std::optional<Outcome> WorkedDotProducts(const Scheme& scheme) {
 
 Outcome LengthIndependence(const Scheme& scheme) {
   constexpr int64_t kShort = 32;
-  if (auto refusal = Refusal(scheme, 2 * kShort)) return *refusal;
-  const std::vector<Row> marks = Marks(scheme, kShort);
-  const int64_t longest = Reach(scheme, 1024);
+  const auto farthest = Probe::Farthest(scheme, 1024);
+  if (auto refusal = Refusal(farthest, 2 * kShort)) return *refusal;
+  const std::vector<Row> marks = Marks(*Probe::Make(scheme, kShort), kShort);
+  const int64_t longest = farthest->length();
   double largest = 0;
   for (int64_t length = 2 * kShort; length <= longest; length *= 2) {
     const auto probe = Probe::Make(scheme, length);
@@ -431,11 +447,10 @@ Outcome LengthIndependence(const Scheme& scheme) {
 }
 
 Outcome Smoothness(const Scheme& scheme) {
-  const int64_t count = Reach(scheme, kRange);
-  if (auto refusal = Refusal(scheme, std::max<int64_t>(count, 2))) {
-    return *refusal;
-  }
-  const std::vector<Row> marks = Marks(scheme, count);
+  const auto probe = Probe::Farthest(scheme, kRange);
+  if (auto refusal = Refusal(probe, 2)) return *refusal;
+  const int64_t count = probe->length();
+  const std::vector<Row> marks = Marks(*probe, count);
   double step = 0;
   double diameter = 0;
   for (int64_t b = 1; b < count; ++b) {

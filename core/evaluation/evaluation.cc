@@ -14,6 +14,11 @@
 namespace locus {
 namespace {
 
+constexpr int64_t kMaxCells = 8192;
+// What a cell leaves behind until the end: its metrics, twice, and its part of
+// rows and differences, as values, as messages and as text.
+constexpr int64_t kBytesPerCell = 16 << 10;
+
 // Work done and work to do, in any unit.
 class Meter {
  public:
@@ -63,17 +68,32 @@ struct EvaluationJob::Plan {
   const TrainedSettings& trained() const {
     return std::get<TrainedSettings>(settings.mode);
   }
+  int64_t CellCount() const {
+    return static_cast<int64_t>(schemes.size()) * settings.seed_count *
+           static_cast<int64_t>(settings.eval_lengths.size());
+  }
   double run_count() const {
     return static_cast<double>(settings.seed_count) *
            static_cast<double>(schemes.size());
   }
+  // What is done to every parameter at a step: cleared, summed, moved and
+  // packed, which memory bounds; in the time of so many multiplications.
+  double ParameterFlops() const {
+    constexpr double kPerWeight = 1000;
+    constexpr double kPerSchemeParameter = 4000;
+    return kPerWeight * static_cast<double>(
+                            TransformerLayout(shape, scheme_size).size()) +
+           kPerSchemeParameter * static_cast<double>(scheme_size);
+  }
   double StepFlops() const {
     return 3 * static_cast<double>(trained().training.batch_size) *
-           shape.ForwardFlops(settings.train_length);
+               shape.ForwardFlops(settings.train_length) +
+           ParameterFlops();
   }
+  // Of one run, its start included.
   double TestFlops() const {
-    double flops = 0;
-    for (const TestCost& test : tests) flops += test.flops;
+    double flops = 2 * ParameterFlops();
+    for (const TestCost& test : tests) flops += test.flops + ParameterFlops();
     return flops;
   }
   PatternCall CallOf(size_t scheme, int64_t length, uint64_t seed) const {
@@ -133,6 +153,14 @@ absl::StatusOr<EvaluationJob> EvaluationJob::Create(
                  plan->task->SizeOfTest(length, plan->settings.train_length)));
     }
   }
+  const int64_t cell_count = plan->CellCount();
+  if (cell_count > kMaxCells) {
+    return LimitExceeded(
+        "schemes", "max_evaluation_cells",
+        absl::StrCat("makes ", cell_count,
+                     " cells with all lengths and seeds; at most ", kMaxCells,
+                     " are evaluated in one call"));
+  }
   for (size_t n = 0; n < plan->schemes.size(); ++n) {
     const absl::Status checked = plan->CheckScheme(n);
     if (!checked.ok()) {
@@ -180,11 +208,12 @@ std::string EvaluationJob::WhatFits(double max_flops) const {
 int64_t EvaluationJob::scratch_bytes(int thread_count) const {
   const EvaluationSettings& settings = plan_->settings;
   int64_t bytes = 0;
+  const int64_t kept = plan_->CellCount() * kBytesPerCell;
   if (plan_->pattern() != nullptr) {
     for (const int64_t length : settings.eval_lengths) {
       bytes = std::max(bytes, PatternScratchBytes(*plan_->pattern(), length));
     }
-    return bytes;
+    return bytes + kept;
   }
   for (const TestCost& test : plan_->tests) {
     const int64_t examples =
@@ -194,8 +223,12 @@ int64_t EvaluationJob::scratch_bytes(int thread_count) const {
                                            plan_->shape, test.length,
                                            test.most_targets, thread_count));
   }
-  return bytes + Trainer<float>::TrainingBytes(
-                     plan_->shape, settings.train_length, plan_->scheme_size);
+  // The job and its task each hold the corpus.
+  const int64_t corpus =
+      2 * static_cast<int64_t>(plan_->trained().corpus.size());
+  return bytes + kept + corpus +
+         Trainer<float>::TrainingBytes(plan_->shape, settings.train_length,
+                                       plan_->scheme_size);
 }
 
 absl::StatusOr<EvaluationSummary> EvaluationJob::Run(
@@ -252,7 +285,7 @@ absl::Status EvaluationJob::Plan::RunOne(
         [&](const Example& example, absl::Span<const float> logits) {
           scorer->Add(example, logits);
         }));
-    meter->Add(tests[n].flops);
+    meter->Add(tests[n].flops + ParameterFlops());
     EvaluationCell cell;
     cell.scheme_name = schemes[scheme].name;
     cell.seed = seed;

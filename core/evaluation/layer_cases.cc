@@ -21,9 +21,13 @@ using Ids = std::vector<int64_t>;
 
 constexpr uint64_t kSeed = 42;
 constexpr int64_t kWidth = 8;
+// A layer of more takes its time.
+constexpr int64_t kMaxLayerWidth = 256;
 // The course's case, and what it calls the same.
 constexpr int64_t kPermutation[] = {2, 0, 1};
 constexpr double kTolerance = 1e-6;
+// Smaller ones move outputs by about the tolerance or less.
+constexpr double kLeastBias = 1e-4;
 
 Row Values(const Tensor& tensor) {
   Row values(tensor.element_count());
@@ -43,14 +47,41 @@ class Layer {
     const int64_t heads = std::max<int64_t>(scheme.head_count(), 1);
     const int64_t head_dim =
         scheme.site() == Site::kScores && heads > 64 ? 1 : probe.dim();
-    if (heads * head_dim > kMaxCaseDim) {
+    if (heads * head_dim > kMaxLayerWidth) {
       return absl::InvalidArgumentError(
           absl::StrCat("a layer of ", heads, " heads of ", head_dim,
-                       " channels is wider than ", kMaxCaseDim,
+                       " channels is wider than ", kMaxLayerWidth,
                        ", the widest that is tried out"));
     }
     return Layer(scheme, heads * head_dim, heads,
                  probe.bias() != nullptr && probe.bias()->is_causal());
+  }
+
+  // INVALID_ARGUMENT if the scheme's own table has fewer rows: past it, rows
+  // are copies and say nothing of the scheme.
+  absl::Status CheckTable(int64_t token_count) const {
+    const int64_t rows = scheme_.table_length();
+    if (rows == 0 || rows >= token_count) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("the case needs ", token_count,
+                     " positions, which is past the table's ", rows, " rows"));
+  }
+
+  // INVALID_ARGUMENT if the scheme adds something to the scores of so few
+  // tokens, but so little that outputs cannot show it.
+  absl::Status CheckBias(int64_t token_count) const {
+    LOCUS_ASSIGN_OR_RETURN(
+        const Probe probe,
+        Probe::Make(scheme_, token_count, width_ / head_count_, head_count_));
+    if (probe.bias() == nullptr) return absl::OkStatus();
+    double largest = 0;
+    for (int64_t n = 0; n < token_count; ++n) {
+      largest = std::max(largest, LargestMagnitude(probe.Mark(n)));
+    }
+    if (largest == 0 || !(largest < kLeastBias)) return absl::OkStatus();
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the biases of ", token_count, " tokens are at most ", largest,
+        ", too little beside scores of about 1 to tell distances apart"));
   }
 
   bool is_causal() const { return causal_; }
@@ -176,6 +207,8 @@ absl::StatusOr<Outcome> LastQueryCase(const Layer& layer) {
 
 absl::StatusOr<Outcome> PermutationCase(const Scheme& scheme, bool joint) {
   LOCUS_ASSIGN_OR_RETURN(const Layer layer, Layer::Make(scheme));
+  LOCUS_RETURN_IF_ERROR(layer.CheckTable(3));
+  if (!joint) LOCUS_RETURN_IF_ERROR(layer.CheckBias(3));
   if (!joint && layer.is_causal()) return LastQueryCase(layer);
   const Ids order(std::begin(kPermutation), std::end(kPermutation));
   const Row x = layer.Tokens(3);
@@ -198,6 +231,7 @@ absl::StatusOr<Outcome> ShiftCase(const Scheme& scheme) {
   constexpr int64_t kTokens = 8;
   constexpr int64_t kShifts[] = {1, 17, 100, 1000};
   LOCUS_ASSIGN_OR_RETURN(const Layer layer, Layer::Make(scheme));
+  LOCUS_RETURN_IF_ERROR(layer.CheckTable(kTokens + 1));
   const Row x = layer.Tokens(kTokens);
   LOCUS_ASSIGN_OR_RETURN(const auto here, layer.Run(x, Range(0, kTokens)));
   Ids shifts;

@@ -107,7 +107,7 @@ std::vector<PropertyResult> CheckNaive(const NaiveEncoding& encoding) {
   // A naive encoding takes no arguments that could be wrong.
   const auto scheme = MakeScheme(encoding.info, {});
   std::vector<PropertyResult> results =
-      CheckProperties(**scheme, encoding.info.promises);
+      *CheckProperties(**scheme, encoding.info.promises, StopCheck());
   for (PropertyResult& result : CheckCodeRules(**scheme, encoding.code_rules)) {
     results.push_back(std::move(result));
   }

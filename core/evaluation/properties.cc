@@ -2,6 +2,8 @@
 
 #include <optional>
 
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "core/evaluation/code_cases.h"
 #include "core/evaluation/layer_cases.h"
 #include "core/evaluation/property_case.h"
@@ -33,6 +35,31 @@ Outcome Measure(Property property, const Scheme& scheme) {
   return {};
 }
 
+// Whether what is measured are numbers of the caller's, not of the scheme's own
+// rule: parameters for so many heads, or a table of one width.
+bool HasGivenNumbers(const Scheme& scheme) {
+  return scheme.head_count() != 0 ||
+         (scheme.table_length() != 0 && scheme.dim() != 0);
+}
+
+// A scheme cannot answer for given numbers where these decide.
+void Excuse(Property property, PropertyResult* result) {
+  if (result->as_promised) return;
+  const bool more = result->promise == Promise::Answer::kNo &&
+                    result->verdict == Verdict::kHolds;
+  const bool less = result->promise == Promise::Answer::kYes &&
+                    result->verdict == Verdict::kFails &&
+                    (property == Property::kBoundedness ||
+                     property == Property::kUniqueness ||
+                     property == Property::kMonotonicDecay);
+  if (!more && !less) return;
+  result->promise = Promise::Answer::kNotApplicable;
+  result->as_promised = true;
+  absl::StrAppend(&result->worked_case,
+                  " The numbers were given by the caller, and the scheme's "
+                  "promise is one of its own numbers.");
+}
+
 // Slopes that the caller gave need not be a series.
 PropertyResult SlopesResult(const Scheme& scheme, const Outcome& outcome) {
   const bool given = scheme.head_count() != 0;
@@ -45,14 +72,17 @@ PropertyResult SlopesResult(const Scheme& scheme, const Outcome& outcome) {
 
 }  // namespace
 
-std::vector<PropertyResult> CheckProperties(const Scheme& scheme,
-                                            const Promises& promises) {
+absl::StatusOr<std::vector<PropertyResult>> CheckProperties(
+    const Scheme& scheme, const Promises& promises, const StopCheck& stop) {
   std::vector<PropertyResult> results;
   for (int n = 0; n < kPropertyCount; ++n) {
+    if (stop) LOCUS_RETURN_IF_ERROR(stop());
     const auto property = static_cast<Property>(n);
     results.push_back(ResultOf(NameOf(property), Measure(property, scheme),
                                promises[n].answer));
+    if (HasGivenNumbers(scheme)) Excuse(property, &results.back());
   }
+  if (stop) LOCUS_RETURN_IF_ERROR(stop());
   if (const auto slopes = SlopesGeometric(scheme)) {
     results.push_back(SlopesResult(scheme, *slopes));
   }

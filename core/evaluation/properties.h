@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "core/base/cancellation.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {
@@ -33,9 +35,17 @@ struct PropertyResult {
 // All properties of a scheme in the order of Property, and then those worked
 // cases that apply to it: `slopes_geometric` for biases with slopes and
 // `worked_dot_products` for codes whose shift is linear. `promises` are only
-// compared with. The same numbers every time, in a few milliseconds and
-// megabytes.
-std::vector<PropertyResult> CheckProperties(const Scheme& scheme,
-                                            const Promises& promises);
+// compared with.
+//
+// Numbers that the caller gave, a table or slopes, may show more than the
+// scheme promises, or not be bounded, unique or falling: that breaks no
+// promise, which then counts as not applicable, and the words say so.
+//
+// The same numbers every time, in a few milliseconds and megabytes. A scheme is
+// compiled about 30 times, however far it reaches: one whose compiling itself
+// takes milliseconds, such as a bias of thousands of buckets, takes longer.
+// `stop` is asked between cases, and what it says is returned.
+absl::StatusOr<std::vector<PropertyResult>> CheckProperties(
+    const Scheme& scheme, const Promises& promises, const StopCheck& stop);
 
 }  // namespace locus

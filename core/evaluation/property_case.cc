@@ -97,6 +97,13 @@ double LargestMagnitude(const Row& a) {
   return LargestDifference(a, Row(a.size(), 0.0));
 }
 
+bool AreWithin(double tolerance, const Row& a, const Row& b) {
+  for (size_t n = 0; n < a.size(); ++n) {
+    if (std::abs(a[n] - b[n]) > tolerance) return false;
+  }
+  return true;
+}
+
 Probe::Probe(CompiledScheme compiled, int64_t dim, int64_t head_count,
              int64_t length)
     : compiled_(std::move(compiled)),
@@ -120,6 +127,24 @@ absl::StatusOr<Probe> Probe::Make(const Scheme& scheme, int64_t length,
     }
     dim *= 2;
   }
+}
+
+absl::StatusOr<Probe> Probe::Farthest(const Scheme& scheme, int64_t limit,
+                                      int64_t dim) {
+  int64_t length = 1;
+  while (2 * length <= limit) length *= 2;
+  auto probe = Make(scheme, length, dim);
+  while (!probe.ok() && length > 1) {
+    length /= 2;
+    probe = Make(scheme, length, dim);
+  }
+  return probe;
+}
+
+absl::StatusOr<Probe> Probe::WithinTable(const Scheme& scheme, int64_t limit,
+                                         int64_t dim) {
+  if (scheme.table_length() == 0) return Farthest(scheme, limit, dim);
+  return Make(scheme, std::min(limit, scheme.table_length()), dim);
 }
 
 const AdditiveCode* Probe::code() const {
@@ -168,15 +193,6 @@ Row Probe::Mark(int64_t n, int64_t query) const {
   Row row(2 * pairs);
   rotation()->Angles(n, row.data(), row.data() + pairs);
   return row;
-}
-
-int64_t Reach(const Scheme& scheme, int64_t limit, int64_t dim) {
-  int64_t reach = 0;
-  for (int64_t length = 1; length <= limit; length *= 2) {
-    if (!Probe::Make(scheme, length, dim).ok()) break;
-    reach = length;
-  }
-  return reach;
 }
 
 }  // namespace locus

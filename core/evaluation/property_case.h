@@ -40,6 +40,8 @@ double Norm(const Row& a);
 double Distance(const Row& a, const Row& b);
 double LargestDifference(const Row& a, const Row& b);
 double LargestMagnitude(const Row& a);
+// Whether no number differs by more than that. True where one is no number.
+bool AreWithin(double tolerance, const Row& a, const Row& b);
 
 // Widths beyond this are not tried out.
 inline constexpr int64_t kMaxCaseDim = 1024;
@@ -50,7 +52,14 @@ class Probe {
   // Of the width and the heads that the scheme's parameters fix, or else those
   // wanted; rotations that do not fit get twice the width until they do.
   static absl::StatusOr<Probe> Make(const Scheme& scheme, int64_t length,
-                                    int64_t dim = 16, int64_t head_count = 8);
+                                    int64_t dim = 16, int64_t head_count = 2);
+  // Of the largest power of two up to `limit` that is a length the scheme
+  // serves. A scheme is compiled once, beyond what it refuses.
+  static absl::StatusOr<Probe> Farthest(const Scheme& scheme, int64_t limit,
+                                        int64_t dim = 16);
+  // The same, but of a table no more than the table, and then to its end.
+  static absl::StatusOr<Probe> WithinTable(const Scheme& scheme, int64_t limit,
+                                           int64_t dim = 16);
 
   int64_t dim() const { return dim_; }
   int64_t length() const { return length_; }
@@ -78,9 +87,5 @@ class Probe {
   int64_t head_count_;
   int64_t length_;
 };
-
-// The largest power of two up to `limit` that is a length the scheme serves; 0
-// if none is.
-int64_t Reach(const Scheme& scheme, int64_t limit, int64_t dim = 16);
 
 }  // namespace locus

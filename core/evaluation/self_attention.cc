@@ -11,6 +11,12 @@ namespace {
 // Queries at a time: what a block of scores holds.
 constexpr int64_t kBlock = 48;
 
+// Of the scores of a block and the sums of its values.
+double BlockFlops(int64_t queries, int64_t keys, int64_t dim) {
+  return 4.0 * static_cast<double>(queries) * static_cast<double>(keys) *
+         static_cast<double>(dim);
+}
+
 // One head's queries, keys and values within the rows of all.
 template <typename T>
 struct Head {
@@ -31,7 +37,7 @@ struct Head {
 template <typename T>
 void SelfAttention<T>::Forward(const PositionTables<T>& positions,
                                MatrixView<T> qkv, MatrixView<T> output,
-                               Matrix<T>* weights) {
+                               Matrix<T>* weights, Interruption* interruption) {
   const Rows<T>& rows = RowFunctions<T>();
   const int64_t length = qkv.rows;
   if (weights != nullptr) weights->Resize(head_count_ * length, length);
@@ -50,6 +56,7 @@ void SelfAttention<T>::Forward(const PositionTables<T>& positions,
     for (int64_t first = 0; first < length; first += kBlock) {
       const int64_t count = std::min(kBlock, length - first);
       const int64_t visible = Visible(first, count, length);
+      if (interruption->After(BlockFlops(count, visible, head.dim))) return;
       const MatrixView<T> p = weights == nullptr
                                   ? block_.Resize(count, visible)
                                   : weights->view()
@@ -68,10 +75,13 @@ void SelfAttention<T>::Forward(const PositionTables<T>& positions,
 }
 
 template <typename T>
-void SelfAttention<T>::Backward(
-    const PositionTables<T>& positions, MatrixView<const T> qkv,
-    const Matrix<T>& weights, MatrixView<const T> d_output, MatrixView<T> d_qkv,
-    typename PositionTables<T>::Gradient* gradient) {
+void SelfAttention<T>::Backward(const PositionTables<T>& positions,
+                                MatrixView<const T> qkv,
+                                const Matrix<T>& weights,
+                                MatrixView<const T> d_output,
+                                MatrixView<T> d_qkv,
+                                typename PositionTables<T>::Gradient* gradient,
+                                Interruption* interruption) {
   const Rows<T>& rows = RowFunctions<T>();
   const int64_t length = qkv.rows;
   for (int64_t i = 0; i < length; ++i) {
@@ -86,6 +96,9 @@ void SelfAttention<T>::Backward(
     for (int64_t first = 0; first < length; first += kBlock) {
       const int64_t count = std::min(kBlock, length - first);
       const int64_t visible = Visible(first, count, length);
+      if (interruption->After(2.5 * BlockFlops(count, visible, head.dim))) {
+        return;
+      }
       const MatrixView<const T> p =
           weights.view().Rows(h * length + first, count).Columns(0, visible);
       const MatrixView<const T> d_out =

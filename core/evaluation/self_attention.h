@@ -5,6 +5,7 @@
 
 #include "core/base/matrix.h"
 #include "core/base/product.h"
+#include "core/evaluation/interruption.h"
 #include "core/evaluation/position_tables.h"
 
 namespace locus {
@@ -20,14 +21,16 @@ class SelfAttention {
   // rotates and scales in place; output: [length, dim].
   // weights: [heads * length, length], kept for Backward; null: not kept.
   void Forward(const PositionTables<T>& positions, MatrixView<T> qkv,
-               MatrixView<T> output, Matrix<T>* weights);
+               MatrixView<T> output, Matrix<T>* weights,
+               Interruption* interruption);
 
   // From d_output to d_qkv, which is overwritten. `qkv` and `weights` are as
   // Forward left them. Biases' gradients are added to `gradient`.
   void Backward(const PositionTables<T>& positions, MatrixView<const T> qkv,
                 const Matrix<T>& weights, MatrixView<const T> d_output,
                 MatrixView<T> d_qkv,
-                typename PositionTables<T>::Gradient* gradient);
+                typename PositionTables<T>::Gradient* gradient,
+                Interruption* interruption);
 
  private:
   // The keys that rows [first, first + count) of queries see together.

@@ -52,7 +52,7 @@ absl::Status Fill(PatternSettings* pattern) {
 }
 
 absl::Status Fill(const Task& task, ModelSettings* model) {
-  LOCUS_RETURN_IF_ERROR(Resolve("trained.model.dim", 64, 4, 512, &model->dim));
+  LOCUS_RETURN_IF_ERROR(Resolve("trained.model.dim", 64, 4, 256, &model->dim));
   LOCUS_RETURN_IF_ERROR(
       Resolve("trained.model.layer_count", 2, 1, 8, &model->layer_count));
   LOCUS_RETURN_IF_ERROR(
@@ -60,7 +60,7 @@ absl::Status Fill(const Task& task, ModelSettings* model) {
   LOCUS_RETURN_IF_ERROR(
       CheckHeads("trained.model", model->dim, model->head_count));
   LOCUS_RETURN_IF_ERROR(Resolve("trained.model.feed_forward_dim",
-                                4 * model->dim, 1, 2048,
+                                4 * model->dim, 1, 1024,
                                 &model->feed_forward_dim));
   if (!model->causal.has_value()) model->causal = !task.is_bidirectional();
   // Models that see what they are to say learn nothing else.

@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -105,17 +106,34 @@ void AddDifferences(const SummaryQuestion& question, const Results& results,
   }
 }
 
-// The largest length at which all schemes have the metric; 0 if there is none.
+using SeedSet = std::set<uint64_t>;
+
+// The seeds for which all schemes have the metric at a length.
+SeedSet CommonSeeds(const Results& results,
+                    const std::vector<std::string>& schemes, int64_t length,
+                    const std::string& metric) {
+  SeedSet common;
+  if (schemes.empty()) return common;
+  for (const auto& [seed, value] :
+       results.At(schemes.front(), length, metric)) {
+    const bool in_all =
+        std::all_of(schemes.begin(), schemes.end(), [&](const auto& scheme) {
+          return results.At(scheme, length, metric).count(seed) != 0;
+        });
+    if (in_all) common.insert(seed);
+  }
+  return common;
+}
+
+// The largest length at which all schemes have the metric for one seed at
+// least; 0 if there is none.
 int64_t FarthestCommon(const SummaryQuestion& question, const Results& results,
                        const std::vector<std::string>& schemes,
                        const std::string& metric) {
   int64_t farthest = 0;
   for (const int64_t length : question.eval_lengths) {
-    const bool common =
-        std::all_of(schemes.begin(), schemes.end(), [&](const auto& scheme) {
-          return !results.At(scheme, length, metric).empty();
-        });
-    if (common) farthest = std::max(farthest, length);
+    if (CommonSeeds(results, schemes, length, metric).empty()) continue;
+    farthest = std::max(farthest, length);
   }
   return farthest;
 }
@@ -148,20 +166,22 @@ class Contest {
     for (const std::string& scheme : question_.scheme_names) {
       PassGate(scheme, summary);
     }
-    far_ = passed_.empty()
-               ? 0
-               : FarthestCommon(question_, results_, passed_, metric_);
-    if (passed_.empty()) {
-      summary->reason =
-          absl::StrCat("No winner: no scheme learned the task in range.",
-                       NotLearned(), Unfinished());
+    far_ = FarthestCommon(question_, results_, passed_, metric_);
+    seeds_ = CommonSeeds(results_, passed_, far_, metric_);
+    if (seeds_.empty()) {
+      summary->reason = absl::StrCat(
+          passed_.empty()
+              ? "No winner: no scheme learned the task in range."
+              : absl::StrCat("No winner: the schemes that learned the task (",
+                             absl::StrJoin(passed_, ", "),
+                             ") have no finished seed in common."),
+          NotLearned(), Unfinished());
       return;
     }
     // Stable, so that equals stay in the order asked for.
-    std::stable_sort(passed_.begin(), passed_.end(),
-                     [&](const auto& a, const auto& b) {
-                       return IsBetter(Far(a).mean, Far(b).mean);
-                     });
+    std::stable_sort(
+        passed_.begin(), passed_.end(),
+        [&](const auto& a, const auto& b) { return IsBetter(Far(a), Far(b)); });
     summary->winner = passed_.front();
     summary->reason =
         absl::StrCat(Lead(), RunnerUp(), Broken(), NotLearned(), Unfinished());
@@ -171,11 +191,19 @@ class Contest {
   bool IsBetter(double a, double b) const {
     return more_is_better_ ? a > b : a < b;
   }
-  MeanInterval Far(const std::string& scheme) const {
-    return results_.Mean(scheme, far_, metric_);
+  // Over the seeds that all schemes have.
+  Values Common(const std::string& scheme, int64_t length) const {
+    Values common;
+    for (const auto& [seed, value] : results_.At(scheme, length, metric_)) {
+      if (seeds_.count(seed) != 0) common[seed] = value;
+    }
+    return common;
   }
-  MeanInterval InRange(const std::string& scheme) const {
-    return results_.Mean(scheme, question_.train_length, metric_);
+  double Far(const std::string& scheme) const {
+    return IntervalOf(Numbers(Common(scheme, far_))).mean;
+  }
+  double InRange(const std::string& scheme) const {
+    return IntervalOf(Numbers(Common(scheme, question_.train_length))).mean;
   }
 
   void PassGate(const std::string& scheme, EvaluationSummary* summary) {
@@ -201,46 +229,57 @@ class Contest {
       not_learned_.push_back(absl::StrCat(
           scheme, " (", learned, " of ", Seeds(count), " reached ", metric_,
           more_is_better_ ? " >= " : " <= ", Short(threshold_), "; mean ",
-          Short(InRange(scheme).mean), ")"));
+          Short(IntervalOf(Numbers(values)).mean), ")"));
     }
   }
 
   std::string Lead() const {
     const std::string& winner = passed_.front();
+    std::vector<std::string> equals;
+    for (const std::string& scheme : passed_) {
+      if (Far(scheme) == Far(winner)) equals.push_back(scheme);
+    }
     std::string words = absl::StrCat(
-        winner, " has the best ", metric_, " at length ", far_, ": ",
-        Short(Far(winner).mean), " over ", Seeds(Far(winner).count));
+        absl::StrJoin(equals, ", "),
+        equals.size() > 1 ? " are equal and have the best " : " has the best ",
+        metric_, " at length ", far_, ": ", Short(Far(winner)), " over ",
+        Seeds(static_cast<int64_t>(seeds_.size())), LeftOutSeeds());
+    if (equals.size() > 1) {
+      absl::StrAppend(&words, "; ", winner, " was asked for first");
+    }
     if (far_ == question_.train_length) {
       return absl::StrCat(words,
                           "; that is the training length, nothing longer was "
                           "finished by all schemes that learned the task.");
     }
-    return absl::StrCat(words, ", against ", Short(InRange(winner).mean),
+    return absl::StrCat(words, ", against ", Short(InRange(winner)),
                         " in range, at length ", question_.train_length, ".");
+  }
+
+  // Of seeds that only some schemes finished.
+  std::string LeftOutSeeds() const {
+    const bool all =
+        std::all_of(passed_.begin(), passed_.end(), [&](const auto& scheme) {
+          return results_.At(scheme, far_, metric_).size() == seeds_.size();
+        });
+    return all ? "" : " (those that all schemes finished)";
   }
 
   std::string RunnerUp() const {
     if (passed_.size() < 2) return " No other scheme learned the task.";
     const std::string& winner = passed_[0];
     const std::string& second = passed_[1];
-    const MeanInterval lead =
-        IntervalOf(Numbers(Difference(results_.At(winner, far_, metric_),
-                                      results_.At(second, far_, metric_))));
-    std::string words = absl::StrCat(" Second is ", second, " with ",
-                                     Short(Far(second).mean), "; ");
-    if (lead.count == 0) {
-      return absl::StrCat(words,
-                          "they share no finished seed, so the lead is not "
-                          "certain.");
-    }
-    absl::StrAppend(&words, "the difference, seed by seed, is ",
-                    Short(lead.mean));
+    const MeanInterval lead = IntervalOf(
+        Numbers(Difference(Common(winner, far_), Common(second, far_))));
+    std::string words =
+        absl::StrCat(" Second is ", second, " with ", Short(Far(second)),
+                     "; the difference, seed by seed, is ", Short(lead.mean));
     if (lead.count == 1) {
       return absl::StrCat(words,
                           " over 1 seed, which gives no interval: the lead is "
                           "not certain.");
     }
-    const bool excludes_zero = lead.low > 0 || lead.high < 0;
+    const bool excludes_zero = more_is_better_ ? lead.low > 0 : lead.high < 0;
     return absl::StrCat(
         words, ", 95 % interval ", Interval(lead), " over ", Seeds(lead.count),
         excludes_zero ? ", which excludes zero."
@@ -251,8 +290,8 @@ class Contest {
     constexpr double kMuchWorse = 0.2;
     std::vector<std::string> broken;
     for (const std::string& scheme : passed_) {
-      const double near = InRange(scheme).mean;
-      const double far = Far(scheme).mean;
+      const double near = InRange(scheme);
+      const double far = Far(scheme);
       const double loss = more_is_better_ ? near - far : far - near;
       if (loss <= kMuchWorse * std::abs(near)) continue;
       broken.push_back(
@@ -281,6 +320,7 @@ class Contest {
   const double threshold_;
   const Results& results_;
   int64_t far_ = 0;
+  SeedSet seeds_;  // that all who passed finished at far_
   std::vector<std::string> passed_;
   std::vector<std::string> not_learned_;
   std::vector<std::string> unfinished_;
@@ -294,19 +334,20 @@ class PatternContest {
 
   void Decide(EvaluationSummary* summary) {
     const std::vector<std::string> carrying = Carrying();
-    far_ = carrying.empty() ? 0
-                            : FarthestCommon(question_, results_, carrying,
-                                             "mean_distance_shared");
+    far_ =
+        FarthestCommon(question_, results_, carrying, "mean_distance_shared");
     for (const std::string& scheme : carrying) {
       if (const auto change = Change(scheme)) {
         changes_.push_back({scheme, *change});
+      } else {
+        missing_.push_back(scheme);
       }
     }
     if (changes_.empty() || far_ <= near_) {
       summary->reason = absl::StrCat(
           "No winner: no scheme that carries positions was measured both at "
           "length ",
-          near_, " and beyond.", LeftOut());
+          near_, " and beyond.", LeftOut(), Missing());
       return;
     }
     // Stable, so that equals stay in the order asked for.
@@ -315,7 +356,7 @@ class PatternContest {
         [](const auto& a, const auto& b) { return a.size < b.size; });
     summary->winner = changes_.front().scheme;
     summary->reason = absl::StrCat(
-        Lead(), Others(), LeftOut(),
+        Lead(), Others(), LeftOut(), Missing(),
         " This is the steadiness of one random layer with shared content, not "
         "a measured quality: nothing was trained.");
   }
@@ -346,13 +387,33 @@ class PatternContest {
     std::vector<std::string> carrying;
     for (const std::string& scheme : question_.scheme_names) {
       const auto effect = Mean(scheme, near_, "position_effect");
-      if (effect.value_or(0) >= kLeastEffect) {
+      if (!effect || !IsMeasured(scheme)) {
+        missing_.push_back(scheme);
+      } else if (*effect >= kLeastEffect) {
         carrying.push_back(scheme);
-      } else if (effect) {
+      } else {
         left_out_.push_back(absl::StrCat(scheme, " (", Short(*effect), ")"));
       }
     }
     return carrying;
+  }
+
+  // Whether all that decides is there in range and, if there is one, at a
+  // larger length.
+  bool IsMeasured(const std::string& scheme) const {
+    const auto has_all = [&](int64_t length) {
+      return std::all_of(
+          std::begin(kStatistics), std::end(kStatistics),
+          [&](const Statistic& statistic) {
+            return Mean(scheme, length, statistic.metric).has_value();
+          });
+    };
+    bool beyond = question_.eval_lengths.empty() ||
+                  question_.eval_lengths.back() <= near_;
+    for (const int64_t length : question_.eval_lengths) {
+      beyond |= length > near_ && has_all(length);
+    }
+    return beyond && has_all(near_);
   }
 
   // Nothing if a metric is missing.
@@ -380,7 +441,19 @@ class PatternContest {
     return absl::StrCat("Of the schemes that carry positions, the pattern of ",
                         winner.scheme, " changes least from length ", near_,
                         " to ", far_, ": by ", Short(winner.size),
-                        " on average (", absl::StrJoin(parts, ", "), ").");
+                        " on average (", absl::StrJoin(parts, ", "), ").",
+                        Ties());
+  }
+
+  std::string Ties() const {
+    std::vector<std::string> equals;
+    for (size_t n = 1; n < changes_.size(); ++n) {
+      if (changes_[n].size != changes_.front().size) break;
+      equals.push_back(changes_[n].scheme);
+    }
+    if (equals.empty()) return "";
+    return absl::StrCat(" Equal to it: ", absl::StrJoin(equals, ", "), "; ",
+                        changes_.front().scheme, " was asked for first.");
   }
 
   std::string Others() const {
@@ -402,12 +475,21 @@ class PatternContest {
         " of the attention: ", absl::StrJoin(left_out_, ", "), ".");
   }
 
+  std::string Missing() const {
+    if (missing_.empty()) return "";
+    return absl::StrCat(
+        " Not compared, since a number that decides was not "
+        "measured or is not finite: ",
+        absl::StrJoin(missing_, ", "), ".");
+  }
+
   const SummaryQuestion& question_;
   const Results& results_;
   const int64_t near_;
   int64_t far_ = 0;
   std::vector<SchemeChange> changes_;
   std::vector<std::string> left_out_;
+  std::vector<std::string> missing_;
 };
 
 }  // namespace

@@ -26,10 +26,13 @@ struct SummaryQuestion {
 //
 // A scheme passes its gate if at least half of its finished seeds learned the
 // task at train_length; one without such a seed has no gate. The winner has the
-// best mean of the gate's metric at the largest length that every scheme which
-// passed was tested at; equal means go to the one asked for first. A scheme is
-// said to have broken if that mean is worse than in range by more than a fifth.
-// `partial` is the caller's to set.
+// best mean of the gate's metric at the largest length at which the schemes
+// that passed share a finished seed, over the seeds that all of them finished
+// there: rows may rank otherwise where a run was cut short, but they compare
+// different seeds. If they share none at any length, there is no winner. Equal
+// means go to the one asked for first, and the reason calls them equal. A
+// scheme is said to have broken if its mean there is worse than in range, over
+// the same seeds, by more than a fifth. `partial` is the caller's to set.
 EvaluationSummary SummarizeTrained(const SummaryQuestion& question,
                                    const LearnedWhen& learned_when,
                                    absl::Span<const EvaluationCell> cells);
@@ -41,7 +44,9 @@ EvaluationSummary SummarizeTrained(const SummaryQuestion& question,
 // entropy_shared and window_mass_shared change from train_length to the largest
 // length that all schemes have, and by which share mean_distance_shared does.
 // Schemes whose position_effect at train_length is below 0.05 are not compared:
-// where positions hardly matter, steadiness says nothing of them.
+// where positions hardly matter, steadiness says nothing of them. Equal changes
+// go to the one asked for first, and the reason calls them equal; it also names
+// schemes that lack a number.
 EvaluationSummary SummarizePatterns(const SummaryQuestion& question,
                                     absl::Span<const EvaluationCell> cells);
 

@@ -132,6 +132,7 @@ absl::StatusOr<double> Trainer<T>::ComputeGradient(
     std::fill_n(share.gradient.parameters.get(), weights_.layout().size(),
                 T(0));
     positions_->Clear(&share.gradient.positions);
+    Interruption interruption(&stopper);
     auto left = batch.subspan(n * size / kShares,
                               (n + 1) * size / kShares - n * size / kShares);
     while (!left.empty()) {
@@ -139,7 +140,7 @@ absl::StatusOr<double> Trainer<T>::ComputeGradient(
       const size_t group = GroupSize(left);
       share.loss +=
           share.pass.Backward(weights_, *positions_, left.subspan(0, group),
-                              target_weight, &share.gradient);
+                              target_weight, &share.gradient, &interruption);
       left.remove_prefix(group);
     }
   });
@@ -276,8 +277,9 @@ absl::Status Trainer<T>::Test(absl::Span<const Example> examples,
       if (pass == nullptr) {
         pass = std::make_unique<TransformerPass<T>>(weights_.shape());
       }
+      Interruption interruption(&stopper);
       const MatrixView<const T> rows =
-          pass->Forward(weights_, *tables, some[n]);
+          pass->Forward(weights_, *tables, some[n], &interruption);
       logits[n].resize(rows.rows * rows.columns);
       for (int64_t i = 0; i < rows.rows; ++i) {
         std::copy_n(rows.row(i), rows.columns,

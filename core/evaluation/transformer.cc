@@ -46,6 +46,22 @@ void CopyRows(MatrixView<const T> from, MatrixView<T> to) {
   }
 }
 
+// c = a b or c += a b, some rows at a time.
+template <typename T>
+void MultiplyRows(MatrixView<const T> a, const PackedMatrix<T>& b,
+                  MatrixView<T> c, Into into, Interruption* interruption) {
+  constexpr int64_t kRows = 1020;  // of tiles of 6 and of 12
+  for (int64_t first = 0; first < a.rows; first += kRows) {
+    const int64_t count = std::min(kRows, a.rows - first);
+    if (interruption->After(2.0 * static_cast<double>(count) *
+                            static_cast<double>(a.columns) *
+                            static_cast<double>(c.columns))) {
+      return;
+    }
+    Multiply<T>(a.Rows(first, count), b, c.Rows(first, count), into);
+  }
+}
+
 }  // namespace
 
 double TransformerShape::ForwardFlops(int64_t length) const {
@@ -184,13 +200,13 @@ TransformerPass<T>::~TransformerPass() = default;
 template <typename T>
 MatrixView<const T> TransformerPass<T>::Forward(
     const TransformerWeights<T>& weights, const PositionTables<T>& positions,
-    const Example& example) {
+    const Example& example, Interruption* interruption) {
   const absl::Span<const Example> examples(&example, 1);
   Embed(weights, positions, examples);
   for (int64_t l = 0; l < shape_.layer_count; ++l) {
-    RunLayer(weights, positions, examples, l, /*keep=*/false);
+    RunLayer(weights, positions, examples, l, /*keep=*/false, interruption);
   }
-  Read(weights, examples);
+  Read(weights, examples, interruption);
   return logits_.view();
 }
 
@@ -199,12 +215,14 @@ double TransformerPass<T>::Backward(const TransformerWeights<T>& weights,
                                     const PositionTables<T>& positions,
                                     absl::Span<const Example> examples,
                                     double target_weight,
-                                    TransformerGradient<T>* gradient) {
+                                    TransformerGradient<T>* gradient,
+                                    Interruption* interruption) {
   Embed(weights, positions, examples);
   for (int64_t l = 0; l < shape_.layer_count; ++l) {
-    RunLayer(weights, positions, examples, l, /*keep=*/true);
+    RunLayer(weights, positions, examples, l, /*keep=*/true, interruption);
   }
-  Read(weights, examples);
+  Read(weights, examples, interruption);
+  if (interruption->stopped()) return 0;
 
   const Rows<T>& rows = RowFunctions<T>();
   const MatrixView<T> logits = logits_.view();
@@ -219,7 +237,7 @@ double TransformerPass<T>::Backward(const TransformerWeights<T>& weights,
 
   ReadBackward(weights, examples, gradient->parameters.get());
   for (int64_t l = shape_.layer_count - 1; l >= 0; --l) {
-    LayerBackward(weights, positions, examples, l, gradient);
+    LayerBackward(weights, positions, examples, l, gradient, interruption);
   }
   EmbedBackward(weights, positions, examples, gradient);
   return loss;
@@ -247,7 +265,9 @@ template <typename T>
 void TransformerPass<T>::RunLayer(const TransformerWeights<T>& weights,
                                   const PositionTables<T>& positions,
                                   absl::Span<const Example> examples,
-                                  int64_t index, bool keep) {
+                                  int64_t index, bool keep,
+                                  Interruption* interruption) {
+  if (interruption->stopped()) return;
   const Rows<T>& rows = RowFunctions<T>();
   const auto& layer = weights.layout().layers[index];
   LayerState& state = *layers_[keep ? index : 0];
@@ -262,7 +282,8 @@ void TransformerPass<T>::RunLayer(const TransformerWeights<T>& weights,
   rows.Normalize(x, weights.data(layer.gain1), weights.data(layer.shift1), h1,
                  state.statistics1.data());
   const MatrixView<T> qkv = state.qkv.Resize(count, 3 * dim);
-  Multiply<T>(h1, weights.packed(layer.wqkv), qkv);
+  MultiplyRows<T>(h1, weights.packed(layer.wqkv), qkv, Into::kReplace,
+                  interruption);
   const MatrixView<T> mixed = state.mixed.Resize(count, dim);
   if (keep)
     state.weights.resize(std::max(state.weights.size(), examples.size()));
@@ -271,26 +292,29 @@ void TransformerPass<T>::RunLayer(const TransformerWeights<T>& weights,
     const int64_t length = static_cast<int64_t>(examples[s].tokens.size());
     attention_.Forward(positions, qkv.Rows(first, length),
                        mixed.Rows(first, length),
-                       keep ? &state.weights[s] : nullptr);
+                       keep ? &state.weights[s] : nullptr, interruption);
     first += length;
   }
-  Multiply<T>(mixed, weights.packed(layer.wo), x, Into::kAdd);
+  MultiplyRows<T>(mixed, weights.packed(layer.wo), x, Into::kAdd, interruption);
 
   if (keep) CopyRows<T>(x, state.middle.Resize(count, dim));
   const MatrixView<T> h2 = state.h2.Resize(count, dim);
   rows.Normalize(x, weights.data(layer.gain2), weights.data(layer.shift2), h2,
                  state.statistics2.data());
   const MatrixView<T> wide = state.wide.Resize(count, shape_.feed_forward_dim);
-  Multiply<T>(h2, weights.packed(layer.w1), wide);
+  MultiplyRows<T>(h2, weights.packed(layer.w1), wide, Into::kReplace,
+                  interruption);
   const MatrixView<T> active =
       state.active.Resize(count, shape_.feed_forward_dim);
   rows.Gelu(wide, active);
-  Multiply<T>(active, weights.packed(layer.w2), x, Into::kAdd);
+  MultiplyRows<T>(active, weights.packed(layer.w2), x, Into::kAdd,
+                  interruption);
 }
 
 template <typename T>
 void TransformerPass<T>::Read(const TransformerWeights<T>& weights,
-                              absl::Span<const Example> examples) {
+                              absl::Span<const Example> examples,
+                              Interruption* interruption) {
   const auto& layout = weights.layout();
   const int64_t count = TargetCount(examples);
   const MatrixView<T> read = read_.Resize(count, shape_.dim);
@@ -302,8 +326,9 @@ void TransformerPass<T>::Read(const TransformerWeights<T>& weights,
   RowFunctions<T>().Normalize(read, weights.data(layout.gain),
                               weights.data(layout.shift), out,
                               read_statistics_.data());
-  Multiply<T>(out, weights.packed(layout.wout),
-              logits_.Resize(count, shape_.vocabulary_size));
+  MultiplyRows<T>(out, weights.packed(layout.wout),
+                  logits_.Resize(count, shape_.vocabulary_size), Into::kReplace,
+                  interruption);
 }
 
 template <typename T>
@@ -343,7 +368,9 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
                                        const PositionTables<T>& positions,
                                        absl::Span<const Example> examples,
                                        int64_t index,
-                                       TransformerGradient<T>* gradient) {
+                                       TransformerGradient<T>* gradient,
+                                       Interruption* interruption) {
+  if (interruption->stopped()) return;
   const Rows<T>& rows = RowFunctions<T>();
   const auto& layout = weights.layout();
   const auto& layer = layout.layers[index];
@@ -357,6 +384,13 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
   LayerState& state = *layers_[index];
   const MatrixView<T> d_x = d_x_.view();
   const int64_t count = d_x.rows;
+
+  // The products of a layer's backward pass, but for attention.
+  if (interruption->After(
+          static_cast<double>(count) * 8 * static_cast<double>(shape_.dim) *
+          static_cast<double>(2 * shape_.dim + shape_.feed_forward_dim))) {
+    return;
+  }
 
   // x += gelu(normalize(x) w1) w2
   AddTransposedProduct<T>(state.active.view(), d_x, grad_matrix(layer.w2));
@@ -379,7 +413,8 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
     const int64_t length = static_cast<int64_t>(examples[s].tokens.size());
     attention_.Backward(positions, state.qkv.view().Rows(first, length),
                         state.weights[s], d_h.Rows(first, length),
-                        d_qkv.Rows(first, length), &gradient->positions);
+                        d_qkv.Rows(first, length), &gradient->positions,
+                        interruption);
     first += length;
   }
   AddTransposedProduct<T>(state.h1.view(), d_qkv, grad_matrix(layer.wqkv));

@@ -19,6 +19,7 @@
 #include "core/base/matrix.h"
 #include "core/base/product.h"
 #include "core/base/thread_pool.h"
+#include "core/evaluation/interruption.h"
 #include "core/evaluation/position_tables.h"
 #include "core/evaluation/self_attention.h"
 #include "core/evaluation/task.h"
@@ -122,7 +123,8 @@ struct TransformerGradient {
   typename PositionTables<T>::Gradient positions;
 };
 
-// One thread's passes through a model. Keeps its scratch between calls.
+// One thread's passes through a model. Keeps its scratch between calls. What a
+// pass that was interrupted leaves is worthless.
 template <typename T>
 class TransformerPass {
  public:
@@ -133,14 +135,15 @@ class TransformerPass {
   // call.
   MatrixView<const T> Forward(const TransformerWeights<T>& weights,
                               const PositionTables<T>& positions,
-                              const Example& example);
+                              const Example& example,
+                              Interruption* interruption);
 
   // The cross entropy of all targets of some sequences, summed; adds
   // target_weight times its gradient to `gradient`.
   double Backward(const TransformerWeights<T>& weights,
                   const PositionTables<T>& positions,
                   absl::Span<const Example> examples, double target_weight,
-                  TransformerGradient<T>* gradient);
+                  TransformerGradient<T>* gradient, Interruption* interruption);
 
   // The bytes a pass holds at most after sequences of so many tokens, alone or
   // in groups of so many.
@@ -157,15 +160,17 @@ class TransformerPass {
              absl::Span<const Example> examples);
   void RunLayer(const TransformerWeights<T>& weights,
                 const PositionTables<T>& positions,
-                absl::Span<const Example> examples, int64_t index, bool keep);
+                absl::Span<const Example> examples, int64_t index, bool keep,
+                Interruption* interruption);
   void Read(const TransformerWeights<T>& weights,
-            absl::Span<const Example> examples);
+            absl::Span<const Example> examples, Interruption* interruption);
   void ReadBackward(const TransformerWeights<T>& weights,
                     absl::Span<const Example> examples, T* gradient);
   void LayerBackward(const TransformerWeights<T>& weights,
                      const PositionTables<T>& positions,
                      absl::Span<const Example> examples, int64_t index,
-                     TransformerGradient<T>* gradient);
+                     TransformerGradient<T>* gradient,
+                     Interruption* interruption);
   void EmbedBackward(const TransformerWeights<T>& weights,
                      const PositionTables<T>& positions,
                      absl::Span<const Example> examples,

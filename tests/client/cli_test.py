@@ -116,6 +116,16 @@ class UsageTest(CliTest):
         self.fails(2, "--scheme", "encode", "--scheme")
         self.fails(2, "--scheme is required", "encode")
 
+    def test_seeds_have_no_sign(self):
+        for command in (("attend", "--scheme", "rope", "--tokens", "a b"),
+                        ("plot", "attention", "--scheme", "rope", "--tokens", "a b", "--out", "-"),
+                        ("evaluate", "--pattern", "--no-out")):
+            for seed in ("-1", "-0", "18446744073709551616", "1.5", "many"):
+                self.fails(2, f"--seed: is {seed}; must be an integer from 0 to 1844674407370955161"
+                              "5 ", *command, "--seed", seed)
+        for seed in ("0", "18446744073709551615"):
+            self.ok("attend", "--scheme", "rope", "--tokens", "a b", "--seed", seed)
+
     def test_wrong_scheme(self):
         self.fails(2, "column 1: there is no scheme \"ropee\"; did you mean rope",
                    "encode", "--scheme", "ropee")
@@ -340,6 +350,20 @@ class OutputTest(CliTest):
     def test_unwritable_output(self):
         self.fails(1, "/nonexistent/x.npy: No such file", "encode", "--scheme", "sinusoidal",
                    "--dim", "4", "-o", "/nonexistent/x.npy")
+
+    def test_closed_descriptors_are_not_taken_by_others(self):
+        for redirections, shown in ((">&-", False), ("<&-", True), ("2>&-", True),
+                                    ("<&- >&- 2>&-", False)):
+            command = f'"$0" schemes {redirections}'
+            result = subprocess.run(["sh", "-c", command, LOCUS], capture_output=True, text=True,
+                                    timeout=120, check=False)
+            self.assertEqual((result.returncode, result.stderr), (0, ""), redirections)
+            self.assertEqual(bool(result.stdout), shown, redirections)
+        # What is written goes to the file, and only there.
+        path = self.path("out.npy")
+        subprocess.run(["sh", "-c", '"$0" encode --scheme sinusoidal --dim 4 -o "$1" >&- 2>&-',
+                        LOCUS, path], timeout=120, check=True)
+        self.assertEqual(read_npy(path)[0], "<f4")
 
     def test_closed_pipe_is_quiet(self):
         for arguments in (("schemes",), ("encode", "--scheme", "sinusoidal", "--dim", "4", "-o",

@@ -164,6 +164,40 @@ class EvaluateTest(CliTest):
         self.assertRegex(stdout, r"(?m)^rope +1 +128 +bits_per_byte 2.25  nll 1.5$")
         self.assertEqual(os.listdir(self.path("locus-evaluation")), ["cells.csv"])
 
+    def test_schemes_with_the_same_codes_are_drawn(self):
+        self.ok("evaluate", "--pattern", "--train-length", "64", "--eval-lengths", "64",
+                "--scheme", "sinusoidal", "--scheme",
+                "sinusoidal { layout: SINUSOIDAL_LAYOUT_HALVES }", "--out", self.path("x"),
+                timeout=60)
+
+    def test_interrupted_run_leaves_nothing_of_an_earlier_one(self):
+        with self.fake() as server:
+            self.assertEqual(self.evaluate(server, COMPLETE).returncode, 0)
+        folder = self.path("locus-evaluation")
+        for name in ("notes.txt", "mine.svg", "accuracy.svg"):
+            with open(os.path.join(folder, name), "w", encoding="utf-8"):
+                pass
+        os.symlink("notes.txt", os.path.join(folder, "linked.svg"))
+        self.interrupted(signal.SIGINT)
+        self.assertEqual(sorted(os.listdir(folder)), ["accuracy.svg", "cells.csv", "linked.svg",
+                                                      "mine.svg", "notes.txt"])
+
+    def test_run_that_has_nothing_to_write_removes_nothing(self):
+        with self.fake() as server:
+            self.assertEqual(self.evaluate(server, COMPLETE).returncode, 0)
+            before = sorted(os.listdir(self.path("locus-evaluation")))
+            self.assertEqual(self.evaluate(server, REFUSING).returncode, 1)
+        self.assertEqual(sorted(os.listdir(self.path("locus-evaluation"))), before)
+
+    def test_manifest_of_others_stays(self):
+        os.mkdir(self.path("locus-evaluation"))
+        for name in ("manifest.json", "report.html", "nll.svg"):
+            with open(self.path("locus-evaluation", name), "w", encoding="utf-8") as file:
+                file.write('{"name": "not ours"}')
+        self.interrupted(signal.SIGINT)
+        self.assertEqual(sorted(os.listdir(self.path("locus-evaluation"))),
+                         ["cells.csv", "manifest.json", "nll.svg", "report.html"])
+
     def test_termination_exits_with_143(self):
         self.assertEqual(self.interrupted(signal.SIGTERM)[0], 143)
 
@@ -315,6 +349,63 @@ class ReportTest(CliTest):
         for row in self.manifest["results"]["rows"]:
             if row["metric"] == "nll":
                 self.assertIn(f"{row['mean']:.4g}", text)
+
+
+class ManifestTest(CliTest):
+    """Manifests with numbers that nobody expects."""
+
+    def written(self, change):
+        with open(MANIFEST, encoding="utf-8") as file:
+            manifest = json.load(file)
+        for row in manifest["results"]["rows"]:
+            change(row)
+        with open(self.path("changed.json"), "w", encoding="utf-8") as file:
+            json.dump(manifest, file)
+        return self.path("changed.json")
+
+    def drawn(self, mean):
+        def change(row):
+            row["mean"] = row["ci_low"] = row["ci_high"] = mean(row)
+
+        self.ok("evaluate", "--from", self.written(change), "--out", self.path("out"), timeout=60)
+        for name in os.listdir(self.path("out")):
+            if name.endswith(".svg"):
+                root = xml.etree.ElementTree.parse(self.path("out", name)).getroot()
+                for element in root.iter():
+                    for value in element.attrib.values():
+                        self.assertNotRegex(value, r"\b(nan|inf)\b")
+
+    def test_means_that_differ_by_rounding(self):
+        self.drawn(lambda row: 1.0 if row["scheme_name"] == "rope" else 1.0000000000000002)
+
+    def test_huge_and_undefined_means(self):
+        for mean in (1e308, -1e308, "NaN", "Infinity", "-Infinity"):
+            self.drawn(lambda row: mean if row["scheme_name"] == "rope" else 2.0)
+            self.drawn(lambda row: mean)
+        self.drawn(lambda row: 1e308 if row["scheme_name"] == "rope" else -1e308)
+
+    def test_lengths_below_one(self):
+        for length in (0, -64):
+            self.fails(2, rf"--from: .*results.rows\[0\].eval_length: is {length}; must be at "
+                          "least 1", "evaluate", "--no-out", "--from",
+                       self.written(lambda row: row.update(eval_length=length)))
+
+    def test_drawing_again_keeps_what_belongs_to_it(self):
+        self.ok("evaluate", "--from", MANIFEST, "--out", self.path("out"))
+        with open(self.path("out", "cells.csv"), "w", encoding="utf-8") as file:
+            file.write("scheme,seed,length,metric,value\n")
+        before = sorted(os.listdir(self.path("out")))
+        self.ok("evaluate", "--from", self.path("out", "manifest.json"), "--out", self.path("out"))
+        self.assertEqual(sorted(os.listdir(self.path("out"))), before)
+
+    def test_another_manifest_replaces_all(self):
+        self.ok("evaluate", "--from", MANIFEST, "--out", self.path("out"))
+        with open(self.path("out", "cells.csv"), "w", encoding="utf-8") as file:
+            file.write("scheme,seed,length,metric,value\n")
+        other = self.written(lambda row: row.update(metric="surprise"))
+        self.ok("evaluate", "--from", other, "--out", self.path("out"))
+        self.assertEqual(sorted(os.listdir(self.path("out"))),
+                         ["manifest.json", "report.html", "surprise.svg"])
 
 
 class PlotTest(CliTest):

@@ -8,9 +8,11 @@
 namespace locus::server {
 namespace {
 
+constexpr std::chrono::minutes kPatient(10);
+
 TEST(BoundedQueueTest, KeepsTheOrder) {
   BoundedQueue<int> queue(10);
-  for (int i = 0; i < 10; ++i) EXPECT_TRUE(queue.Push(i, 1));
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(queue.Push(i, 1, kPatient));
   queue.Finish();
   for (int i = 0; i < 10; ++i) EXPECT_EQ(queue.Pop(), i);
   EXPECT_EQ(queue.Pop(), std::nullopt);
@@ -21,7 +23,7 @@ TEST(BoundedQueueTest, WaitsForRoom) {
   std::atomic<int> pushed = 0;
   std::thread maker([&] {
     for (int i = 0; i < 100; ++i) {
-      queue.Push(i, 1);
+      queue.Push(i, 1, kPatient);
       ++pushed;
     }
     queue.Finish();
@@ -37,8 +39,8 @@ TEST(BoundedQueueTest, WaitsForRoom) {
 
 TEST(BoundedQueueTest, TakesWhatIsHeavierThanItselfAlone) {
   BoundedQueue<int> queue(2);
-  EXPECT_TRUE(queue.Push(1, 1000));
-  std::thread maker([&] { EXPECT_TRUE(queue.Push(2, 1000)); });
+  EXPECT_TRUE(queue.Push(1, 1000, kPatient));
+  std::thread maker([&] { EXPECT_TRUE(queue.Push(2, 1000, kPatient)); });
   EXPECT_EQ(queue.Pop(), 1);
   EXPECT_EQ(queue.Pop(), 2);
   maker.join();
@@ -46,14 +48,25 @@ TEST(BoundedQueueTest, TakesWhatIsHeavierThanItselfAlone) {
 
 TEST(BoundedQueueTest, ClosingFreesWhoWaits) {
   BoundedQueue<int> queue(1);
-  EXPECT_TRUE(queue.Push(1, 1));
-  std::thread maker([&] { EXPECT_FALSE(queue.Push(2, 1)); });
+  EXPECT_TRUE(queue.Push(1, 1, kPatient));
+  std::thread maker([&] { EXPECT_FALSE(queue.Push(2, 1, kPatient)); });
   queue.Close();
   maker.join();
   EXPECT_TRUE(queue.closed());
-  EXPECT_FALSE(queue.Push(3, 1));
+  EXPECT_FALSE(queue.Push(3, 1, kPatient));
   queue.Finish();
   EXPECT_EQ(queue.Pop(), std::nullopt);
+}
+
+TEST(BoundedQueueTest, PatienceEnds) {
+  BoundedQueue<int> queue(1);
+  EXPECT_TRUE(queue.Push(1, 1, std::chrono::milliseconds(0)));
+  EXPECT_FALSE(queue.Push(2, 1, std::chrono::milliseconds(1)));
+  EXPECT_FALSE(queue.closed());
+  // What was refused is not there.
+  EXPECT_EQ(queue.Pop(), 1);
+  EXPECT_TRUE(queue.Push(3, 1, std::chrono::milliseconds(0)));
+  EXPECT_EQ(queue.Pop(), 3);
 }
 
 }  // namespace

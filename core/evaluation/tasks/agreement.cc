@@ -131,11 +131,16 @@ int64_t DrawVerbOtherThan(int64_t verb, RandomStream& stream) {
   return other + (other >= verb);
 }
 
-// Appends clauses and fillers of `length` tokens in all; returns the targets
-// that follow from what stands near.
-std::vector<Target> AppendDistraction(int64_t main_verb, int64_t length,
-                                      RandomStream& stream,
-                                      std::vector<int32_t>& tokens) {
+// Targets in clauses whose verb stands near.
+struct NearTargets {
+  std::vector<Target> forms;     // which follow from what stands near
+  std::vector<Target> subjects;  // after a word of time: any of them
+};
+
+// Appends clauses and fillers of `length` tokens in all.
+NearTargets AppendDistraction(int64_t main_verb, int64_t length,
+                              RandomStream& stream,
+                              std::vector<int32_t>& tokens) {
   const int64_t clause_count = length / kClauseLength;
   // How many fillers stand before each clause and at the end.
   std::vector<int64_t> filler_counts(clause_count + 1);
@@ -148,7 +153,7 @@ std::vector<Target> AppendDistraction(int64_t main_verb, int64_t length,
     }
   };
 
-  std::vector<Target> targets;
+  NearTargets targets;
   int64_t verb = main_verb;
   int64_t left_in_group = 0;
   for (int64_t i = 0; i < clause_count; ++i) {
@@ -163,7 +168,9 @@ std::vector<Target> AppendDistraction(int64_t main_verb, int64_t length,
     const Clause clause = DrawClause(verb, tense, stream);
     tokens.push_back(clause.time);
     if (!is_first) {
-      targets.push_back({static_cast<int32_t>(tokens.size()), clause.form});
+      const auto subject_index = static_cast<int32_t>(tokens.size());
+      targets.subjects.push_back({subject_index - 1, clause.subject});
+      targets.forms.push_back({subject_index, clause.form});
     }
     tokens.push_back(clause.subject);
     tokens.push_back(clause.form);
@@ -184,9 +191,20 @@ std::vector<Target> Choose(std::vector<Target> targets, size_t count,
   return targets;
 }
 
+// Subject and form in either order, at the end: a test asks nothing else of two
+// tokens.
+bool IsOrderQuestion(const Example& example) {
+  return example.targets.size() == 2;
+}
+
+bool IsSubject(int32_t token) {
+  return token >= kFirstSubject && token < kFirstFiller;
+}
+
 class AgreementScorer final : public Scorer {
  public:
   void Add(const Example& example, absl::Span<const float> logits) override {
+    if (IsOrderQuestion(example)) return AddOrder(example, logits);
     // The slot is the last target, and in tests the only one.
     const int32_t right = example.targets.back().token;
     const absl::Span<const float> row = LogitRow(
@@ -206,10 +224,26 @@ class AgreementScorer final : public Scorer {
     return {
         {"accuracy", MeanOf(right_count_, count_)},
         {"held_out_accuracy", MeanOf(held_out_right_count_, held_out_count_)},
+        {"order_accuracy", MeanOf(right_order_count_, order_count_)},
         {"pair_accuracy", MeanOf(right_pair_count_, pair_count_)}};
   }
 
  private:
+  // The two orders come one after the other.
+  void AddOrder(const Example& example, absl::Span<const float> logits) {
+    double nats = 0;
+    for (int64_t n = 0; n < 2; ++n) {
+      nats += NegativeLogLikelihood(LogitRow(example, logits, n),
+                                    example.targets[n].token);
+    }
+    if (IsSubject(example.targets.front().token)) {
+      subject_first_nats_ = nats;
+      return;
+    }
+    ++order_count_;
+    right_order_count_ += subject_first_nats_ < nats;
+  }
+
   void AddPair(int32_t right, absl::Span<const float> row) {
     const int64_t form = right % kFormCount;
     const int64_t* end =
@@ -231,6 +265,9 @@ class AgreementScorer final : public Scorer {
   int64_t held_out_right_count_ = 0;
   int64_t pair_count_ = 0;
   int64_t right_pair_count_ = 0;
+  double subject_first_nats_ = 0;
+  int64_t order_count_ = 0;
+  int64_t right_order_count_ = 0;
 };
 
 class AgreementTask final : public SampledTask {
@@ -262,7 +299,44 @@ class AgreementTask final : public SampledTask {
     return examples;
   }
 
+  int64_t ExtraCount(int64_t example_count) const override {
+    return 2 * (example_count / 8);
+  }
+
+  std::vector<Example> Extra(int64_t count, int64_t length,
+                             RandomStream& stream) const override {
+    std::vector<Example> examples;
+    while (static_cast<int64_t>(examples.size()) < count) {
+      const Clause main = DrawTrained(kTrainedVerbCount, stream);
+      std::vector<int32_t> tokens = Opening(main);
+      // The shortest sequences have no room for the dash.
+      if (static_cast<int64_t>(tokens.size()) + 2 > length) tokens.pop_back();
+      AppendDistraction(main.verb,
+                        length - 2 - static_cast<int64_t>(tokens.size()),
+                        stream, tokens);
+      tokens.push_back(main.time);
+      examples.push_back(MakeOrderQuestion(tokens, main.subject, main.form));
+      examples.push_back(MakeOrderQuestion(tokens, main.form, main.subject));
+    }
+    return examples;
+  }
+
  private:
+  static std::vector<int32_t> Opening(const Clause& main) {
+    const auto base = static_cast<int32_t>(main.verb * kFormCount);
+    return {main.time, kComma, kTold, kTo, base, kComma, main.subject, kDash};
+  }
+
+  // Asks for two tokens after what was said.
+  static Example MakeOrderQuestion(std::vector<int32_t> tokens, int32_t first,
+                                   int32_t second) {
+    const auto size = static_cast<int32_t>(tokens.size());
+    Example example{.tokens = std::move(tokens),
+                    .targets = {{size - 1, first}, {size, second}}};
+    example.tokens.push_back(first);
+    return example;
+  }
+
   // A clause that may be trained at the slot, of the first verbs.
   static Clause DrawTrained(int64_t verb_count, RandomStream& stream) {
     const int64_t verb = Draw(stream, 0, verb_count - 1);
@@ -281,13 +355,16 @@ class AgreementTask final : public SampledTask {
 
   static Example MakeSentence(Use use, const Clause& main, int64_t length,
                               RandomStream& stream) {
-    const int32_t base = static_cast<int32_t>(main.verb * kFormCount);
-    Example example{.tokens = {main.time, kComma, kTold, kTo, base, kComma,
-                               main.subject, kDash}};
-    std::vector<Target> near = AppendDistraction(
-        main.verb, length - kFrameLength, stream, example.tokens);
+    Example example{.tokens = Opening(main)};
+    NearTargets near = AppendDistraction(main.verb, length - kFrameLength,
+                                         stream, example.tokens);
     if (use == Use::kTraining) {
-      example.targets = Choose(std::move(near), kMaxNearTargets, stream);
+      example.targets = Choose(std::move(near.forms), kMaxNearTargets, stream);
+      for (const Target& target : Choose(std::move(near.subjects), 1, stream)) {
+        example.targets.push_back(target);
+      }
+      std::sort(example.targets.begin(), example.targets.end(),
+                [](const auto& a, const auto& b) { return a.index < b.index; });
     }
     example.targets.push_back(
         {static_cast<int32_t>(example.tokens.size()), main.form});

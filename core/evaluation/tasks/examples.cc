@@ -126,11 +126,17 @@ std::vector<Example> SampledTask::Test(uint64_t seed, int64_t length,
       examples.push_back(std::move(example));
     }
   }
+  RandomStream extra_stream(
+      seed, absl::StrCat("evaluation.", name_, ".extra/", length));
+  for (Example& example : Extra(ExtraCount(count), length, extra_stream)) {
+    examples.push_back(std::move(example));
+  }
   return examples;
 }
 
 TestSize SampledTask::SizeOfTest(int64_t length, int64_t train_length) const {
-  return {TestCount(length, max_test_count_), length};
+  const int64_t count = TestCount(length, max_test_count_);
+  return {count + ExtraCount(count), length};
 }
 
 absl::Status SampledTask::CheckLength(int64_t length) const {

@@ -73,6 +73,14 @@ class SampledTask : public Task {
   virtual std::vector<Example> Sample(Use use, int64_t length,
                                       RandomStream& stream) const = 0;
 
+  // Further questions of a test of so many examples, from a stream of their
+  // own, after them.
+  virtual int64_t ExtraCount(int64_t example_count) const { return 0; }
+  virtual std::vector<Example> Extra(int64_t count, int64_t length,
+                                     RandomStream& stream) const {
+    return {};
+  }
+
  private:
   absl::string_view name_;
   int64_t max_test_count_;

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "client/plot/file.h"
 #include "client/plot/heatmap.h"
@@ -132,6 +133,54 @@ TEST(LineChartTest, NothingToDrawIsNoCrash) {
   EXPECT_THAT(WriteSvg(DrawLineChart(chart)), Not(HasSubstr("nan")));
 }
 
+void ExpectFinite(const Scene& scene) {
+  const std::string svg = WriteSvg(scene);
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(LineChartTest, MeansThatDifferByRoundingAreDrawn) {
+  for (const double y : {1.0, -1e12, 1e-9}) {
+    LineChart chart{.title = "t"};
+    chart.curves.push_back({.name = "a", .points = {{1, y, y, y}}});
+    const double above = std::nextafter(y, 1e300);
+    chart.curves.push_back(
+        {.name = "b", .points = {{1, above, above, above}}, .series = 1});
+    const Scene scene = DrawLineChart(chart);
+    ExpectFinite(scene);
+    ExpectTidy(scene);
+    // Whose labels are not all the same, either.
+    std::set<std::string> labels;
+    int ticks = 0;
+    for (const Text& text : All<Text>(scene)) {
+      if (text.anchor != Anchor::kEnd) continue;
+      labels.insert(text.text);
+      ++ticks;
+    }
+    EXPECT_GT(ticks, 1);
+    EXPECT_EQ(labels.size(), ticks) << y;
+  }
+}
+
+TEST(LineChartTest, WhatHasNoPlaceIsLeftOut) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const bool log : {false, true}) {
+    LineChart chart = Curves(1);
+    chart.log_y = log;
+    chart.marked_x = 0;
+    chart.markers = false;  // these may say that an interval is infinite
+    chart.curves[0].points = {{-64, 2, 2, 2},
+                              {0, 2, 2, 2},
+                              {32, 1e308, 1e308, 1e308},
+                              {64, 2, kNan, kNan},
+                              {128, 3, -kInfinity, kInfinity},
+                              {256, -1e308, -1e308, 1e308},
+                              {512, 1e-299, -1e308, 1e308},
+                              {1024, 1e299, 1, kNan}};
+    ExpectFinite(DrawLineChart(chart));
+  }
+}
+
 TEST(LineChartTest, WideIntervalsDoNotFlattenTheCurves) {
   LineChart chart = Curves(2);
   for (CurvePoint& point : chart.curves[1].points)
@@ -188,6 +237,22 @@ TEST(HeatmapTest, DivergingColoursAreWhiteAtZero) {
   const Raster raster = All<Image>(scene).front().raster;
   EXPECT_EQ(raster.pixels[1].color, (Rgb{247, 247, 247}));
   EXPECT_EQ(raster.pixels[2].color, ColorAt(ColorMap::kDiverging, 1));
+}
+
+TEST(HeatmapTest, ValuesThatDifferByRoundingHaveOneColour) {
+  const Scene scene =
+      DrawHeatmaps({.panels = {{.rows = 1,
+                                .columns = 2,
+                                .values = {1, std::nextafter(1.0, 2.0)}}}});
+  const Raster raster = All<Image>(scene).front().raster;
+  EXPECT_EQ(raster.pixels[0].color, raster.pixels[1].color);
+}
+
+TEST(HeatmapTest, HugeValuesAreHidden) {
+  const Scene scene = DrawHeatmaps(
+      {.panels = {{.rows = 1, .columns = 3, .values = {-1e308, 1e308, 1}}}});
+  EXPECT_TRUE(All<Image>(scene).front().raster.pixels[0].hidden);
+  ExpectFinite(scene);
 }
 
 TEST(HeatmapTest, HiddenCellsLetThePaperThrough) {

@@ -1,5 +1,8 @@
 #include "client/plot/scale.h"
 
+#include <cmath>
+#include <limits>
+
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -7,6 +10,10 @@ namespace locus::client::plot {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 TEST(ScaleTest, LinearMapsEndsToEnds) {
   const Scale scale = Scale::Linear({0, 10}, {100, 0});
@@ -43,6 +50,46 @@ TEST(NiceTicksTest, EmptyIntervalHasOne) {
   EXPECT_THAT(NiceTicks({2, 2}, 5), ElementsAre(2));
 }
 
+TEST(NiceTicksTest, EndsThatDifferByRoundingHaveOne) {
+  for (const double low : {1.0, -1.0, 0.3, 1e6, -1e250, 1e-200}) {
+    EXPECT_THAT(NiceTicks({low, std::nextafter(low, kInfinity)}, 5),
+                ElementsAre(low));
+  }
+}
+
+TEST(NiceTicksTest, AreFewHoweverNarrowTheInterval) {
+  for (double width = 1; width > 0; width /= 2) {
+    for (const double low : {0.0, 1.0, 1.0 / 3, -7e8, 1e299}) {
+      for (const int count : {1, 5, 40}) {
+        EXPECT_LE(NiceTicks({low, low + width}, count).size(), 2 * count + 2);
+      }
+    }
+  }
+}
+
+TEST(NiceTicksTest, InfiniteEndsHaveOne) {
+  EXPECT_THAT(NiceTicks({-1e308, 1e308}, 5), SizeIs(1));
+  EXPECT_THAT(NiceTicks({0, kInfinity}, 5), SizeIs(1));
+  EXPECT_THAT(NiceTicks({kNan, 1}, 5), SizeIs(1));
+}
+
+TEST(LogTicksTest, AreFewHoweverWideTheInterval) {
+  EXPECT_LE(LogTicks({1e-299, 1e299}).size(), 8);
+  EXPECT_THAT(LogTicks({0, 1}), SizeIs(1));
+  EXPECT_THAT(LogTicks({1, std::nextafter(1, 2)}), SizeIs(1));
+}
+
+TEST(ScaleTest, WhatDiffersByRoundingIsInTheMiddle) {
+  const double above = std::nextafter(1.0, 2.0);
+  EXPECT_NEAR(Scale::Linear({1, above}, {0, 100}).At(above), 50, 1e-9);
+  EXPECT_NEAR(Scale::Log({1, above}, {0, 100}).At(above), 50, 1e-9);
+  EXPECT_TRUE(std::isfinite(Scale::Linear({5e-324, 5e-324}, {0, 1}).At(0)));
+}
+
+TEST(ScaleTest, WideLogarithmsAreFinite) {
+  EXPECT_NEAR(Scale::Log({1e-299, 1e299}, {0, 100}).At(1), 50, 1e-9);
+}
+
 TEST(LogTicksTest, DecadesAreDividedWhereThereIsRoom) {
   EXPECT_THAT(LogTicks({1, 100}), ElementsAre(1, 2, 5, 10, 20, 50, 100));
   EXPECT_THAT(LogTicks({1, 1e4}), ElementsAre(1, 10, 100, 1000, 10000));
@@ -63,6 +110,11 @@ TEST(TickLabelsTest, HaveEqualDecimals) {
 TEST(TickLabelsTest, HugeAndTinyOnesHaveExponents) {
   EXPECT_THAT(TickLabels({0, 2e7}), ElementsAre("0", "2e7"));
   EXPECT_THAT(TickLabels({0, 1.5e-6}), ElementsAre("0", "1.5e-6"));
+}
+
+TEST(TickLabelsTest, WhatIsNotFiniteIsAWord) {
+  EXPECT_THAT(TickLabels({kInfinity}), ElementsAre("inf"));
+  EXPECT_THAT(TickLabels({kNan, 0}), ElementsAre("nan", "0"));
 }
 
 TEST(ShortNumberTest, KeepsFourDigits) {

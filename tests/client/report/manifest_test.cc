@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/cli/evaluation_table.h"
 #include "client/report/charts.h"
@@ -45,6 +46,19 @@ TEST(ManifestTest, NumbersThatJsonHasNotAreWords) {
       Text(), {{"\"mean\": 3.112", "\"mean\": \"Infinity\""}}));
   ASSERT_TRUE(manifest.ok());
   EXPECT_TRUE(std::isinf(FindRow(*manifest, "rope", 512, "nll")->mean()));
+}
+
+TEST(ManifestTest, LengthsAreAtLeastOne) {
+  for (const char* name : {"train_length", "eval_length"}) {
+    for (const char* value : {"0", "-64"}) {
+      const auto manifest = ParseManifest(absl::StrReplaceAll(
+          Text(), {{absl::StrCat("\"", name, "\": 64"),
+                    absl::StrCat("\"", name, "\": ", value)}}));
+      EXPECT_THAT(std::string(manifest.status().message()),
+                  HasSubstr(absl::StrCat(name, ": is ", value,
+                                         "; must be at least 1")));
+    }
+  }
 }
 
 TEST(ManifestTest, SaysWhatIsMissing) {
@@ -96,6 +110,26 @@ TEST(ChartsTest, MalformedMapsAreAnError) {
   *cells[0].mutable_attention_map() =
       *MakeTensor<double>({2}, std::vector<double>{1, 2});
   EXPECT_FALSE(AttentionMaps(cells, 4).ok());
+}
+
+TEST(ChartsTest, MapsOfHugeNumbersHaveARange) {
+  std::vector<v1::EvaluationCell> cells(1);
+  cells[0].set_eval_length(1);
+  *cells[0].mutable_attention_map() = *MakeTensor<double>(
+      {1, 1, 4}, std::vector<double>{std::nan(""), INFINITY, 1e308, 1});
+  const auto grid = AttentionMaps(cells, 4);
+  ASSERT_TRUE(grid.ok());
+  EXPECT_EQ(grid->range->high, 2);
+}
+
+TEST(ReportTest, NumbersWithoutAPlaceAreDrawnAsGaps) {
+  const std::string html =
+      MakeReport(*ParseManifest(absl::StrReplaceAll(
+                     Text(), {{"\"mean\": 3.112", "\"mean\": 1e308"},
+                              {"\"mean\": 1.78,", "\"mean\": -1e308,"}})),
+                 std::nullopt);
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\">1e308</td>"));
+  EXPECT_THAT(html, Not(HasSubstr("\"nan")));
 }
 
 TEST(ReportTest, FetchesNothingAndRunsNothing) {
@@ -152,6 +186,19 @@ TEST(MetricTest, BucketsAreKnownByTheirName) {
   EXPECT_EQ(BucketOf("nll_bucket_64_128")->end, 128);
   EXPECT_FALSE(BucketOf("nll").has_value());
   EXPECT_FALSE(BucketOf("nll_bucket_x").has_value());
+  EXPECT_FALSE(BucketOf("nll_bucket_nan_nan").has_value());
+  EXPECT_FALSE(BucketOf("nll_bucket_0_inf").has_value());
+  EXPECT_FALSE(BucketOf("nll_bucket_-4_0").has_value());
+}
+
+TEST(MetricTest, FormsOfThreePersonsHaveNoChanceOfOneHalf) {
+  EXPECT_FALSE(MetricOf("pair_accuracy").chance.has_value());
+  EXPECT_THAT(MetricOf("pair_accuracy").meaning, HasSubstr("right person"));
+}
+
+TEST(MetricTest, OrderIsOneOfTwo) {
+  EXPECT_EQ(MetricOf("order_accuracy").chance, 0.5);
+  EXPECT_THAT(MetricOf("order_accuracy").meaning, HasSubstr("works he"));
 }
 
 TEST(MetricTest, UnknownOnesKeepTheirName) {

@@ -208,6 +208,75 @@ TEST(EvaluationTest, SaysWhatWouldFit) {
   EXPECT_GT(smaller.flops(), job.flops() * 0.4);
 }
 
+// Trained at 32 and tested at 256, as the ALiBi paper has it at 512 and 3512:
+// ALiBi holds, T5's bias loses a little, rotations more, and sinusoids most.
+TEST(EvaluationTest, SchemesFallInTheOrderOfTheLiterature) {
+  EvaluationSettings settings;
+  TrainedSettings trained;
+  trained.task = "text";
+  trained.training.step_count = 160;
+  settings.mode = trained;
+  settings.eval_lengths = {32, 256};
+  settings.seed_count = 1;
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  const TrainingSetting setting = SettingOf(settings);
+  std::vector<EvaluatedScheme> schemes;
+  for (const char* name : {"sinusoidal", "rope", "t5_bias", "alibi"}) {
+    schemes.push_back({name, *MakeScheme(*FindScheme(name), {}, &setting)});
+  }
+  const auto job = EvaluationJob::Create(settings, schemes);
+  ASSERT_TRUE(job.ok()) << job.status();
+  ThreadPool pool(2);
+  Recorder recorder;
+  const auto summary = job->Run(pool, nullptr, recorder);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  std::map<std::string, double> near, far;
+  for (const EvaluationCell& cell : recorder.cells) {
+    (cell.eval_length == 32 ? near : far)[cell.scheme_name] =
+        cell.metrics.at("nll");
+  }
+  EXPECT_EQ(summary->winner, "alibi");
+  EXPECT_LT(far["alibi"], near["alibi"] + 0.1);
+  EXPECT_LT(far["alibi"] + 0.1, far["t5_bias"]);
+  EXPECT_LT(far["t5_bias"] + 0.2, far["rope"]);
+  EXPECT_LT(far["rope"] + 0.2, far["sinusoidal"]);
+  // In range they are close to each other.
+  EXPECT_LT(std::abs(near["alibi"] - near["rope"]), 0.3);
+}
+
+// Steps over parameters cost, however short the sequences are.
+TEST(EvaluationTest, PriceCountsParameters) {
+  EvaluationSettings settings = Tiny("copy");
+  auto& trained = std::get<TrainedSettings>(settings.mode);
+  trained.model = {.dim = 256, .layer_count = 8, .head_count = 1};
+  trained.training.step_count = 300000;
+  trained.training.batch_size = 1;
+  settings.train_length = 2;
+  settings.eval_lengths = {2};
+  settings.seed_count = 1;
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  auto none = MakeScheme(*FindScheme("none"), {});
+  const auto job =
+      EvaluationJob::Create(settings, {{"none", *std::move(none)}});
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_GT(job->flops(), 1e15);
+}
+
+TEST(EvaluationTest, TooManyCellsAreRefused) {
+  EvaluationSettings settings;
+  settings.train_length = 8;
+  settings.seed_count = 64;
+  for (int64_t n = 0; n < 30; ++n) settings.eval_lengths.push_back(8 + n);
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  std::vector<EvaluatedScheme> schemes;
+  const std::shared_ptr<const Scheme> none =
+      *MakeScheme(*FindScheme("none"), {});
+  for (int n = 0; n < 5; ++n)
+    schemes.push_back({absl::StrCat("none#", n), none});
+  const auto job = EvaluationJob::Create(settings, schemes);
+  EXPECT_EQ(LimitOf(job.status()), "max_evaluation_cells") << job.status();
+}
+
 TEST(EvaluationTest, SchemesThatDoNotFitAreNamedByTheirPlace) {
   EvaluationSettings settings = Tiny("copy");
   std::get<TrainedSettings>(settings.mode).model.dim = 15;

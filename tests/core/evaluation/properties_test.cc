@@ -40,8 +40,8 @@ bool Has(const std::vector<PropertyResult>& results,
 
 std::vector<PropertyResult> Check(absl::string_view name,
                                   Arguments arguments = {}) {
-  return CheckProperties(*MustMake(name, std::move(arguments)),
-                         FindScheme(name)->promises);
+  return *CheckProperties(*MustMake(name, std::move(arguments)),
+                          FindScheme(name)->promises, StopCheck());
 }
 
 PropertyResult CheckOne(absl::string_view name, absl::string_view property,
@@ -79,8 +79,9 @@ TEST_P(PropertiesTest, AreMeasuredEvenIfNothingIsPromised) {
     promise = promise.answer == Promise::Answer::kYes ? kNo : kYes;
   }
   const auto scheme = MustMake(GetParam().name);
-  const auto plain = CheckProperties(*scheme, GetParam().promises);
-  const auto turned = CheckProperties(*scheme, contrary);
+  const auto plain =
+      *CheckProperties(*scheme, GetParam().promises, StopCheck());
+  const auto turned = *CheckProperties(*scheme, contrary, StopCheck());
   ASSERT_EQ(plain.size(), turned.size());
   for (int n = 0; n < kPropertyCount; ++n) {
     EXPECT_EQ(turned[n].verdict, plain[n].verdict);
@@ -180,19 +181,166 @@ TEST(BoundednessCaseTest, LinearPenaltyGrowsAThousandfold) {
 }
 
 TEST(UniquenessCaseTest, BucketsShareTheirBias) {
-  // 32 buckets for 256 distances; the first to be shared begins at 16.
+  // 32 buckets for 256 distances and 24 far ones; the first to be shared begins
+  // at 16.
   const auto result = CheckOne("t5_bias", "uniqueness");
-  EXPECT_EQ(result.measured, 256 - 32);
+  EXPECT_EQ(result.measured, 256 + 24 - 32);
   EXPECT_THAT(result.worked_case, HasSubstr("16 and 17"));
 }
 
-TEST(UniquenessCaseTest, ClampedTableRepeatsItsLastRow) {
+TEST(UniquenessCaseTest, BucketsAreSharedFarOut) {
+  // The first 256 distances have a bucket each.
+  Arguments wide;
+  wide.Set("bucket_count", int64_t{512});
+  wide.Set("max_distance", int64_t{4096});
+  const auto result = CheckOne("t5_bias", "uniqueness", wide);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_TRUE(result.as_promised);
+  EXPECT_THAT(result.worked_case, HasSubstr("24 others up to 1048575"));
+}
+
+TEST(UniquenessCaseTest, SmallSlopesStillTellDistancesApart) {
+  Arguments flat;
+  flat.Set("bias_max", 1000.0);
+  EXPECT_EQ(CheckOne("alibi", "uniqueness", flat).verdict, Verdict::kHolds);
+}
+
+TEST(UniquenessCaseTest, TableIsHeldToItsPromiseWithinTheTable) {
   Arguments clamped;
-  clamped.Set("max_length", int64_t{64});
+  clamped.Set("max_length", int64_t{100});
   clamped.Set("policy", std::string("CLAMP"));
   const auto result = CheckOne("learned", "uniqueness", clamped);
-  EXPECT_EQ(result.measured, 256 - 64);
-  EXPECT_FALSE(result.as_promised);
+  EXPECT_EQ(result.verdict, Verdict::kHolds);
+  EXPECT_THAT(result.worked_case,
+              HasSubstr("first 100 codes of positions, within the table"));
+}
+
+// --- parameters do not make liars of schemes ---
+
+void ExpectKept(absl::string_view name, const Arguments& arguments) {
+  for (const PropertyResult& result : Check(name, arguments)) {
+    EXPECT_TRUE(result.as_promised)
+        << result.property << ": " << result.worked_case;
+  }
+}
+
+TEST(ParametersTest, TablesOfEveryPolicyAndLengthKeepTheirPromises) {
+  for (const char* const policy :
+       {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM", "INTERPOLATE"}) {
+    for (const int64_t length : {1, 2, 3, 8, 9, 17, 64, 100, 1000}) {
+      SCOPED_TRACE(::testing::Message() << policy << " " << length);
+      Arguments arguments;
+      arguments.Set("max_length", length);
+      arguments.Set("policy", std::string(policy));
+      ExpectKept("learned", arguments);
+    }
+  }
+}
+
+TEST(ParametersTest, BucketsOfEveryShapeKeepTheirPromises) {
+  for (const int64_t buckets : {2, 4, 32, 512, 4096}) {
+    for (const int64_t distance : {int64_t{3000}, int64_t{1} << 40}) {
+      for (const bool bidirectional : {false, true}) {
+        if (bidirectional && buckets == 2) continue;
+        SCOPED_TRACE(::testing::Message() << buckets << " " << distance);
+        Arguments arguments;
+        arguments.Set("bucket_count", buckets);
+        arguments.Set("max_distance", distance);
+        arguments.Set("bidirectional", bidirectional);
+        ExpectKept("t5_bias", arguments);
+      }
+    }
+  }
+}
+
+TEST(ParametersTest, SlopesOfEverySizeKeepTheirPromises) {
+  for (const double bias_max : {0.0, 1.0, 20.0, 1000.0}) {
+    SCOPED_TRACE(bias_max);
+    Arguments arguments;
+    arguments.Set("bias_max", bias_max);
+    ExpectKept("alibi", arguments);
+  }
+}
+
+TEST(ParametersTest, RotationsOfEveryWidthKeepTheirPromises) {
+  for (const int64_t width : {2, 64, 256, 1024}) {
+    SCOPED_TRACE(width);
+    Arguments arguments;
+    arguments.Set("rotary_dim", width);
+    ExpectKept("rope", arguments);
+  }
+}
+
+TEST(ParametersTest, BiasTooSmallToShowIsSaidToBeSo) {
+  Arguments flat;
+  flat.Set("bias_max", 1000.0);
+  const auto result = CheckOne("alibi", "permutation_equivariance", flat);
+  EXPECT_EQ(result.verdict, Verdict::kNotApplicable);
+  EXPECT_THAT(result.worked_case, HasSubstr("to tell distances apart"));
+}
+
+TEST(ParametersTest, GivenSlopesBreakNoPromise) {
+  for (const std::vector<double>& slopes :
+       {std::vector<double>{0, 0, 0}, {-1, 1}, {1, 0.5, 0.4}, {0.1}}) {
+    Arguments given;
+    given.Set("slopes", slopes);
+    ExpectKept("alibi", given);
+  }
+  Arguments given;
+  given.Set("slopes", std::vector<double>{-1, 1});
+  const auto result = CheckOne("alibi", "monotonic_decay", given);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_EQ(result.promise, Promise::Answer::kNotApplicable);
+  EXPECT_THAT(result.worked_case, HasSubstr("given by the caller"));
+  // What holds for all slopes stays promised.
+  EXPECT_EQ(CheckOne("alibi", "shift_invariance", given).promise,
+            Promise::Answer::kYes);
+}
+
+TEST(ParametersTest, GivenTablesBreakNoPromise) {
+  const Tensor zeros(DType::kFloat32, {32, 4});
+  Arguments given;
+  given.Set("table", zeros.view());
+  ExpectKept("learned", given);
+  ExpectKept("t5_bias", given);
+}
+
+// --- cost ---
+
+// Counts how often it is asked for.
+class CountedBias final : public SchemeFormula {
+ public:
+  static int& count() {
+    static int count = 0;
+    return count;
+  }
+  absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const override {
+    ++count();
+    return MustMake("t5_bias")->Compile(geometry);
+  }
+};
+
+TEST(PropertiesCostTest, SchemeIsCompiledAFewTimesOnly) {
+  SchemeInfo info = *FindScheme("t5_bias");
+  info.make =
+      [](const Arguments&) -> absl::StatusOr<std::unique_ptr<SchemeFormula>> {
+    return std::make_unique<CountedBias>();
+  };
+  CountedBias::count() = 0;
+  EXPECT_TRUE(
+      CheckProperties(**MakeScheme(info, {}), info.promises, StopCheck()).ok());
+  EXPECT_LE(CountedBias::count(), 30);
+}
+
+TEST(PropertiesCostTest, StopIsAskedBetweenCases) {
+  int asked = 0;
+  const auto results =
+      CheckProperties(*MustMake("rope"), FindScheme("rope")->promises, [&] {
+        return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("enough");
+      });
+  EXPECT_TRUE(absl::IsCancelled(results.status()));
+  EXPECT_EQ(asked, 3);
 }
 
 TEST(SlopesCaseTest, EightSlopesHalve) {
@@ -288,7 +436,7 @@ PropertyResult Lie(absl::string_view formula, absl::string_view promises,
   info.name = "liar";
   info.promises = FindScheme(promises)->promises;
   const auto scheme = MakeScheme(info, {});
-  return Find(CheckProperties(**scheme, info.promises), property);
+  return Find(*CheckProperties(**scheme, info.promises, StopCheck()), property);
 }
 
 TEST(LiarTest, TableThatPromisesALinearShiftIsFoundOut) {
@@ -326,7 +474,7 @@ std::vector<PropertyResult> CheckFormula(absl::string_view promises) {
       [](const Arguments&) -> absl::StatusOr<std::unique_ptr<SchemeFormula>> {
     return std::make_unique<Formula>();
   };
-  return CheckProperties(**MakeScheme(info, {}), info.promises);
+  return *CheckProperties(**MakeScheme(info, {}), info.promises, StopCheck());
 }
 
 // A rotation whose cosines and sines have a factor.

@@ -185,6 +185,54 @@ TEST(SummaryWinnerTest, EqualsGoToTheFirstAskedFor) {
             "a");
 }
 
+TEST(SummaryWinnerTest, EqualsAreCalledEqual) {
+  std::vector<EvaluationCell> cells;
+  for (const char* const scheme : {"a", "b"}) {
+    Add(scheme, 64, "accuracy", {1, 1}, &cells);
+    Add(scheme, 256, "accuracy", {0.9, 0.8}, &cells);
+  }
+  EXPECT_THAT(
+      SummarizeTrained(Question({"a", "b"}), kAccuracy, cells).reason,
+      HasSubstr("a, b are equal and have the best accuracy at length 256"));
+}
+
+TEST(SummaryWinnerTest, IsBestOverTheSeedsThatAllFinished) {
+  // b is worse than a for every seed that both have; a's mean is pulled down by
+  // seeds that b did not come to.
+  std::vector<EvaluationCell> cells;
+  Add("a", 64, "accuracy", {1, 1, 1, 1}, &cells);
+  Add("b", 64, "accuracy", {1, 1}, &cells);
+  Add("a", 256, "accuracy", {0.9, 0.92, 0.1, 0.1}, &cells);
+  Add("b", 256, "accuracy", {0.8, 0.81}, &cells);
+  const auto summary = SummarizeTrained(Question({"a", "b"}), kAccuracy, cells);
+  EXPECT_EQ(summary.winner, "a");
+  EXPECT_THAT(summary.reason,
+              HasSubstr("0.91 over 2 seeds (those that all schemes finished)"));
+  EXPECT_THAT(summary.reason, HasSubstr("Second is b with 0.805"));
+  EXPECT_THAT(summary.reason, HasSubstr("seed by seed, is 0.105"));
+}
+
+TEST(SummaryWinnerTest, LeadOfALossExcludesZeroFromBelow) {
+  std::vector<EvaluationCell> cells;
+  Add("a", 64, "nll", {1, 1, 1}, &cells);
+  Add("b", 64, "nll", {1, 1, 1}, &cells);
+  Add("a", 256, "nll", {1.1, 1.2, 1.3}, &cells);
+  Add("b", 256, "nll", {1.5, 1.6, 1.71}, &cells);
+  const auto summary = SummarizeTrained(Question({"a", "b"}), kLoss, cells);
+  EXPECT_EQ(summary.winner, "a");
+  EXPECT_THAT(summary.reason, HasSubstr("which excludes zero."));
+}
+
+TEST(SummaryWinnerTest, ThereIsNoneWithoutACommonSeed) {
+  const std::vector<EvaluationCell> cells = {
+      Cell("a", 7, 64, {{"accuracy", 1}}), Cell("a", 7, 256, {{"accuracy", 1}}),
+      Cell("b", 8, 64, {{"accuracy", 1}}),
+      Cell("b", 8, 256, {{"accuracy", 0.5}})};
+  const auto summary = SummarizeTrained(Question({"a", "b"}), kAccuracy, cells);
+  EXPECT_EQ(summary.winner, "");
+  EXPECT_THAT(summary.reason, HasSubstr("(a, b) have no finished seed in"));
+}
+
 TEST(SummaryWinnerTest, IsComparedWhereAllThatLearnedWereTested) {
   std::vector<EvaluationCell> cells;
   Add("a", 64, "accuracy", {1}, &cells);
@@ -251,6 +299,38 @@ TEST(SummaryPatternsTest, SteadiestThatCarriesPositionsWins) {
   EXPECT_THAT(summary.reason, HasSubstr("not a measured quality"));
   EXPECT_TRUE(summary.gates.empty());
   EXPECT_EQ(summary.rows.size(), 24u);
+}
+
+TEST(SummaryPatternsTest, TiesAreCalledSo) {
+  std::vector<EvaluationCell> cells;
+  for (const char* const scheme : {"alibi", "alibi#2"}) {
+    cells.push_back(Pattern(scheme, 64, 0.3, 0.8, 0.9, 10));
+    cells.push_back(Pattern(scheme, 256, 0.3, 0.7, 0.8, 20));
+  }
+  const auto summary =
+      SummarizePatterns(Question({"alibi", "alibi#2"}, {64, 256}), cells);
+  EXPECT_EQ(summary.winner, "alibi");
+  EXPECT_THAT(summary.reason,
+              HasSubstr("Equal to it: alibi#2; alibi was asked for first."));
+}
+
+TEST(SummaryPatternsTest, SchemeWithoutNumbersIsNamed) {
+  std::vector<EvaluationCell> cells = {
+      Pattern("alibi", 64, 0.3, 0.8, 0.9, 10),
+      Pattern("alibi", 256, 0.3, 0.7, 0.8, 20),
+      Pattern("rope", 64, 0.3, 0.9, 0.75, 20),
+      Pattern("rope", 256, 0.3, 0.9, 0.25, 80),
+      Pattern("learned", 64, 0.3, 0.9, 0.75, 20),
+      Pattern("learned", 256, 0.3, 0.9, 0.75, 20),
+      Pattern("t5_bias", 64, 0.3, 0.9, 0.75, 20),
+      Pattern("t5_bias", 256, 0.3, 0.9, 0.75, 20)};
+  cells[7].metrics.erase("mean_distance_shared");
+  cells[2].metrics.erase("position_effect");
+  cells[5].metrics.erase("entropy_shared");
+  const auto summary = SummarizePatterns(
+      Question({"alibi", "rope", "learned", "t5_bias"}, {64, 256}), cells);
+  EXPECT_EQ(summary.winner, "alibi");
+  EXPECT_THAT(summary.reason, HasSubstr("not finite: rope, learned, t5_bias."));
 }
 
 TEST(SummaryPatternsTest, WithoutPositionsNobodyWins) {

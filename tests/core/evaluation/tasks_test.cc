@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
+#include "core/base/thread_pool.h"
 #include "core/evaluation/task.h"
 #include "core/evaluation/tasks/agreement.h"
 #include "core/evaluation/tasks/copy.h"
@@ -25,6 +26,8 @@
 #include "core/evaluation/tasks/ordering.h"
 #include "core/evaluation/tasks/recall.h"
 #include "core/evaluation/tasks/text.h"
+#include "core/evaluation/trainer.h"
+#include "tests/core/testing.h"
 
 namespace locus {
 namespace {
@@ -189,8 +192,10 @@ TEST_P(EveryTaskTest, TestsAreLargeEnoughAndBounded) {
     EXPECT_GE(examples.size(), 32u);
     EXPECT_LE(examples.size(), 512u);
     if (GetParam() != "text") {
-      EXPECT_LE(static_cast<int64_t>(examples.size()) * length,
-                std::max<int64_t>(65536, 32 * length));
+      // A quarter on top: the questions of order.
+      const int64_t extra = GetParam() == "agreement" ? 1 : 0;
+      EXPECT_LE(static_cast<int64_t>(examples.size()) * length * 4,
+                std::max<int64_t>(65536, 32 * length) * (4 + extra));
     }
   }
 }
@@ -400,6 +405,52 @@ TEST(OrderingTest, BalancedAccuracyOfTheEasyOnesAloneIsThreeQuarters) {
   EXPECT_NEAR(scorer->Metrics().at("balanced_accuracy"), 0.75, 0.05);
 }
 
+TEST(OrderingTest, WithoutPositionsMarginsOfAPairDifferByRoundingAlone) {
+  // The scorer gives pairs one answer up to 1e-4 of their margins: here the
+  // margins themselves are looked at, so that less than that shows too.
+  const auto task = MustMake("ordering");
+  const auto scheme = testing::MustMake("none");
+  TransformerShape shape;
+  shape.vocabulary_size = task->vocabulary_size();
+  shape.causal = false;
+  auto trainer =
+      Trainer<float>::Create(shape, *scheme, {.step_count = 30}, 16, 1);
+  ASSERT_TRUE(trainer.ok());
+  ThreadPool pool(2);
+  for (int step = 0; step < 30; ++step) {
+    ASSERT_TRUE((*trainer)
+                    ->Step(task->TrainingBatch(1, step, 32, 16), pool, nullptr)
+                    .ok());
+  }
+  for (const int64_t length : {16, 128}) {
+    const auto examples = task->Test(1, length, 16);
+    std::vector<double> margins;
+    ASSERT_TRUE((*trainer)
+                    ->Test(examples, pool, nullptr,
+                           [&](const Example&, absl::Span<const float> logits) {
+                             margins.push_back(
+                                 static_cast<double>(logits[kOrderingYes]) -
+                                 logits[kOrderingNo]);
+                           })
+                    .ok());
+    ASSERT_EQ(margins.size(), examples.size());
+    double largest = 0;
+    std::set<double> different;
+    for (size_t n = 0; n + 1 < margins.size(); n += 2) {
+      const double scale =
+          std::max({1.0, std::abs(margins[n]), std::abs(margins[n + 1])});
+      largest =
+          std::max(largest, std::abs(margins[n] - margins[n + 1]) / scale);
+      different.insert(margins[n]);
+    }
+    // Measured: 1e-6. The scorer's own allowance is 1e-4.
+    EXPECT_LT(largest, 1e-5) << "at length " << length;
+    RecordProperty(absl::StrCat("margin_", length), absl::StrCat(largest));
+    // Margins say something of the values, so that the above is not vacuous.
+    EXPECT_GT(different.size(), margins.size() / 8);
+  }
+}
+
 // --- Agreement ---------------------------------------------------------------
 
 // Time, verb, subject and answer of a sentence.
@@ -413,6 +464,18 @@ Sentence SentenceOf(const Example& example) {
   };
   return {word(0), word(4), word(6),
           AgreementText({example.targets.back().token})};
+}
+
+// The sentences of a test that end in a slot; the others ask for the order.
+std::vector<Example> Slots(std::vector<Example> examples) {
+  std::erase_if(examples,
+                [](const Example& e) { return e.targets.size() > 1; });
+  return examples;
+}
+std::vector<Example> OrderQuestions(std::vector<Example> examples) {
+  std::erase_if(examples,
+                [](const Example& e) { return e.targets.size() == 1; });
+  return examples;
 }
 
 TEST(AgreementTest, SentencesHaveTheirShape) {
@@ -452,7 +515,7 @@ TEST(AgreementTest, AnswersAreGoodEnglish) {
   const auto task = MustMake("agreement");
   std::set<std::vector<std::string>> seen;
   for (uint64_t seed = 0; seed < 40; ++seed) {
-    for (const Example& example : task->Test(seed, 9, 64)) {
+    for (const Example& example : Slots(task->Test(seed, 9, 64))) {
       const Sentence sentence = SentenceOf(example);
       const auto found =
           by_hand.find({sentence.time, sentence.verb, sentence.subject});
@@ -481,18 +544,18 @@ TEST(AgreementTest, HeldOutFormsAreTrainedElsewhereOnly) {
     trained.merge(held_out_slots(batch));
     for (const Example& example : batch) {
       verbs.insert(SentenceOf(example).verb);
-      ASSERT_LE(example.targets.size(), 4u);
+      ASSERT_LE(example.targets.size(), 5u);
       for (size_t n = 0; n + 1 < example.targets.size(); ++n) {
         near.insert(example.targets[n].token);
       }
     }
   }
   EXPECT_EQ(verbs.size(), 20u);
-  EXPECT_EQ(near.size(), 20u * 9u);    // every form
-  EXPECT_EQ(trained.size(), 5u * 2u);  // past and future of five verbs
+  EXPECT_EQ(near.size(), 20u * 9u + 6u);  // every form and every subject
+  EXPECT_EQ(trained.size(), 5u * 2u);     // past and future of five verbs
   std::set<int32_t> tested;
   for (uint64_t seed = 0; seed < 10; ++seed) {
-    tested.merge(held_out_slots(task->Test(seed, 64, 64)));
+    tested.merge(held_out_slots(Slots(task->Test(seed, 64, 64))));
   }
   EXPECT_EQ(tested.size(), 5u * 7u);  // all other forms
   for (const int32_t token : tested) {
@@ -501,7 +564,7 @@ TEST(AgreementTest, HeldOutFormsAreTrainedElsewhereOnly) {
 }
 
 TEST(AgreementTest, AQuarterOfATestIsHeldOut) {
-  const auto examples = MustMake("agreement")->Test(1, 64, 64);
+  const auto examples = Slots(MustMake("agreement")->Test(1, 64, 64));
   const auto held_out = std::count_if(
       examples.begin(), examples.end(),
       [](const Example& e) { return IsHeldOutForm(e.targets.back().token); });
@@ -510,7 +573,7 @@ TEST(AgreementTest, AQuarterOfATestIsHeldOut) {
 
 TEST(AgreementTest, OtherClausesHaveOtherVerbs) {
   const auto task = MustMake("agreement");
-  for (const Example& example : task->Test(1, 128, 64)) {
+  for (const Example& example : Slots(task->Test(1, 128, 64))) {
     const std::string verb = SentenceOf(example).verb;
     for (size_t i = 8; i < example.tokens.size(); ++i) {
       EXPECT_NE(AgreementText({example.tokens[i]}), verb);
@@ -519,7 +582,92 @@ TEST(AgreementTest, OtherClausesHaveOtherVerbs) {
   }
 }
 
-TEST(AgreementTest, NearTargetsAreTheFormsThatFollow) {
+TEST(AgreementTest, OneSubjectIsATargetAfterItsWordOfTime) {
+  const std::set<std::string> subjects = {"I",   "you",  "he",
+                                          "she", "Anna", "Tom"};
+  const auto task = MustMake("agreement");
+  int with_subject = 0;
+  for (const Example& example : task->TrainingBatch(1, 0, 64, 64)) {
+    const auto count = std::count_if(
+        example.targets.begin(), example.targets.end(), [&](const Target& t) {
+          return subjects.count(AgreementText({t.token})) != 0;
+        });
+    EXPECT_LE(count, 1);
+    with_subject += static_cast<int>(count);
+  }
+  EXPECT_GT(with_subject, 40);
+}
+
+TEST(AgreementTest, OrderQuestionsArePairsThatDifferInTheOrderAlone) {
+  const auto task = MustMake("agreement");
+  for (const int64_t length : {9, 10, 11, 64, 300}) {
+    const auto all = task->Test(1, length, 64);
+    const auto questions = OrderQuestions(all);
+    EXPECT_EQ(questions.size() / 2, Slots(all).size() / 8);
+    for (size_t n = 0; n + 1 < questions.size(); n += 2) {
+      const Example& a = questions[n];
+      const Example& b = questions[n + 1];
+      ASSERT_EQ(static_cast<int64_t>(a.tokens.size()), length);
+      EXPECT_TRUE(std::equal(a.tokens.begin(), a.tokens.end() - 1,
+                             b.tokens.begin(), b.tokens.end() - 1));
+      // Subject and form are those of the opening, after its word of time.
+      EXPECT_EQ(a.targets[0].token, a.tokens[6]);
+      EXPECT_EQ(a.targets[1].token / 9, a.tokens[4] / 9);
+      EXPECT_EQ(a.tokens[length - 2], a.tokens[0]);
+      EXPECT_EQ(a.targets[0].token, b.targets[1].token);
+      EXPECT_EQ(a.targets[1].token, b.targets[0].token);
+      for (const Example& e : {a, b}) {
+        EXPECT_EQ(e.targets[0].index, length - 2);
+        EXPECT_EQ(e.targets[1].index, length - 1);
+        EXPECT_EQ(e.tokens.back(), e.targets[0].token);
+      }
+    }
+  }
+}
+
+TEST(AgreementTest, OrderIsComparedByTheProductOfBothProbabilities) {
+  const auto task = MustMake("agreement");
+  // The logits of what is asked for: first and second token of each order.
+  const auto score = [&](std::vector<float> subject_first,
+                         std::vector<float> form_first) {
+    auto scorer = task->MakeScorer(64, 64);
+    const auto questions = OrderQuestions(task->Test(1, 64, 64));
+    for (size_t n = 0; n < questions.size(); ++n) {
+      const auto& said = n % 2 == 0 ? subject_first : form_first;
+      std::vector<float> logits(2 * task->vocabulary_size());
+      for (int i = 0; i < 2; ++i) {
+        logits[i * task->vocabulary_size() + questions[n].targets[i].token] =
+            said[i];
+      }
+      scorer->Add(questions[n], logits);
+    }
+    return scorer->Metrics().at("order_accuracy");
+  };
+  EXPECT_EQ(score({3, 3}, {2, 2}), 1);
+  EXPECT_EQ(score({2, 2}, {3, 3}), 0);
+  EXPECT_EQ(score({9, 1}, {1, 8}), 1);  // the product decides
+  EXPECT_EQ(score({9, 1}, {1, 9}), 0);  // equal is not right
+  EXPECT_EQ(score({8, 1}, {1, 9}), 0);
+}
+
+TEST(AgreementTest, OrderQuestionsLeaveTheOtherMetricsAlone) {
+  const auto task = MustMake("agreement");
+  const auto metrics = [&](const std::vector<Example>& examples) {
+    auto scorer = task->MakeScorer(64, 64);
+    for (const Example& example : examples) {
+      scorer->Add(example, Logits(*task, example, [](const Target& target) {
+                    return target.token / 2 * 2;
+                  }));
+    }
+    auto found = scorer->Metrics();
+    found.erase("order_accuracy");
+    return found;
+  };
+  const auto examples = task->Test(1, 64, 64);
+  EXPECT_EQ(metrics(examples), metrics(Slots(examples)));
+}
+
+TEST(AgreementTest, NearTargetsAreWhatFollows) {
   const auto task = MustMake("agreement");
   for (const Example& example : task->TrainingBatch(1, 0, 64, 64)) {
     for (size_t n = 0; n + 1 < example.targets.size(); ++n) {

@@ -390,6 +390,45 @@ TEST(TrainerTest, StopsAndMovesNothing) {
   EXPECT_EQ(before, std::vector<float>(parameters.begin(), parameters.end()));
 }
 
+// One long sequence is not one long piece of work: whoever cancels waits for a
+// few million multiplications, not for billions.
+TEST(TrainerTest, AsksWhetherToStopWithinASequence) {
+  constexpr int64_t kLong = 3000;
+  TransformerShape shape = OddShape(true);
+  shape.dim = 48;
+  shape.feed_forward_dim = 96;
+  const auto scheme = SuitedScheme("none", true);
+  auto trainer = Trainer<float>::Create(shape, *scheme, {}, kLong, 5);
+  ASSERT_TRUE(trainer.ok()) << trainer.status();
+  const auto batch = RandomBatch(shape, 1, 1, kLong);
+  ThreadPool pool(1);
+  const double flops = shape.ForwardFlops(kLong);
+  int64_t asked = 0;
+  const StopCheck count = [&] {
+    ++asked;
+    return absl::OkStatus();
+  };
+  const auto ignore = [](const Example&, absl::Span<const float>) {};
+  ASSERT_TRUE((*trainer)->Test(batch, pool, count, ignore).ok());
+  EXPECT_GT(static_cast<double>(asked), flops / 1e8);
+  asked = 0;
+  ASSERT_TRUE((*trainer)->Step(batch, pool, count).ok());
+  EXPECT_GT(static_cast<double>(asked), 3 * flops / 1e8);
+
+  // And stops where it is told to.
+  asked = 0;
+  const StopCheck third = [&] {
+    return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("enough");
+  };
+  EXPECT_EQ((*trainer)->Test(batch, pool, third, ignore).code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+  asked = 0;
+  EXPECT_EQ((*trainer)->Step(batch, pool, third).status().code(),
+            absl::StatusCode::kCancelled);
+  EXPECT_EQ(asked, 3);
+}
+
 TEST(TrainerTest, RateWarmsUpAndDecays) {
   TrainerOptions options;
   options.step_count = 110;
