@@ -342,7 +342,7 @@ def wrong_evaluations():
                 "trained.text.corpus", EXHAUSTED),
         trained("a corpus of 3 bytes", 'text { corpus: "abc" }', "trained.text.corpus"),
         trained("a million steps of everything",
-                "copy {} model { dim: 512 layer_count: 8 feed_forward_dim: 2048 } "
+                "copy {} model { dim: 256 layer_count: 8 feed_forward_dim: 1024 } "
                 "training { step_count: 1000000 batch_size: 1024 }", "request", EXHAUSTED),
         check("thousands of schemes", "schemes { rope {} } " * 5000, EXHAUSTED, "schemes"),
         check("empty scheme", "schemes {}", INVALID, "schemes[0]"),

@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
              "pattern {} schemes { rope {} } schemes { rope { base: -1 } }",
              "schemes[1].rope.base"},
         Case{"TooMuchWork",
-             "trained { copy {} model { dim: 512 layer_count: 8 } "
+             "trained { copy {} model { dim: 256 layer_count: 8 } "
              "training { step_count: 1000000 batch_size: 1024 } }",
              "request", kLimit}),
     CaseName);
