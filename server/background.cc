@@ -5,6 +5,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "server/status.h"
@@ -14,7 +16,8 @@ namespace locus::server {
 Background::Background(int threads, int max_running, Priority priority)
     : max_running_(max_running),
       priority_(priority),
-      pool_(threads, [this] { AdoptThread(); }) {}
+      pool_(priority == Priority::kLowest ? std::max(1, threads - 1) : threads,
+            [this] { AdoptThread(); }) {}
 
 void Background::AdoptThread() const {
   if (priority_ == Priority::kUsual) return;
