@@ -11,8 +11,9 @@ namespace locus {
 // from any thread, several at once.
 class ThreadPool {
  public:
-  // `thread_count` counts the calling thread, so that 1 starts none. Each thread
-  // that is started begins with `on_start`, which may lower its priority, say.
+  // `thread_count` counts the calling thread, so that 1 starts none. Each
+  // thread that is started begins with `on_start`, which may lower its
+  // priority, say.
   explicit ThreadPool(int thread_count,
                       const std::function<void()>& on_start = nullptr);
   // Waits for running work.
