@@ -20,6 +20,8 @@ constexpr int64_t kShares = 8;
 // most, longer ones alone: enough to keep products busy, few enough to stay in
 // a cache.
 constexpr int64_t kGroupTokens = 64;
+// Answers to a test that are held until it is their turn.
+constexpr int64_t kHeld = 32;
 // Parameters that are summed and moved together.
 constexpr int64_t kChunk = 8192;
 
@@ -259,8 +261,6 @@ absl::Status Trainer<T>::Test(absl::Span<const Example> examples,
   std::mutex mutex;
   std::vector<std::unique_ptr<TransformerPass<T>>> idle;
   Stopper stopper(stop);
-  // A bounded number of answers is held until it is their turn.
-  constexpr size_t kHeld = 32;
   std::vector<std::vector<float>> logits(kHeld);
   for (size_t first = 0; first < examples.size(); first += kHeld) {
     const auto some = examples.subspan(first, kHeld);
@@ -310,7 +310,6 @@ int64_t Trainer<T>::TrainingBytes(const TransformerShape& shape,
 template <typename T>
 int64_t Trainer<T>::TestBytes(const TransformerShape& shape, int64_t length,
                               int64_t target_count, int thread_count) {
-  constexpr int64_t kHeld = 32;
   return thread_count *
              TransformerPass<T>::ForwardBytes(shape, length, target_count) +
          PositionTables<T>::Bytes(shape, length) +
