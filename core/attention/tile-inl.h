@@ -1,7 +1,6 @@
-// The three inner loops of the tiled kernel, for one instruction set.
+// The inner loops of the tiled kernel, for one instruction set.
 //
-// Included once for each target by tiled.cc's machinery; see Highway's
-// foreach_target.h.
+// Included once for each target by Highway's machinery; see foreach_target.h.
 #if defined(LOCUS_CORE_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_TILE_INL_H_
 #undef LOCUS_CORE_ATTENTION_TILE_INL_H_
@@ -9,8 +8,11 @@
 #define LOCUS_CORE_ATTENTION_TILE_INL_H_
 #endif
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <type_traits>
 
 #include <hwy/highway.h>
 
@@ -30,9 +32,9 @@ using Vector = hn::Vec<Tag<T>>;
 // Vectors of queries in a block: as many as leave a register for each of
 // 4 x kVectors sums, the queries, and one broadcast key.
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
-inline constexpr int64_t kVectors = 4;
+inline constexpr int kVectors = 4;
 #else
-inline constexpr int64_t kVectors = 3;
+inline constexpr int kVectors = 3;
 #endif
 
 template <typename T>
@@ -44,98 +46,180 @@ constexpr int64_t BlockQueries() {
   return kVectors * Lanes<T>();
 }
 
-// sums[g, lane] += sum over n of left[n, lane] * right[n, g].
-// left: [count, BlockQueries]; right: [count, 4]; sums: [4, BlockQueries].
-template <typename T>
+// Calls body with the number of vectors as a constant.
+template <typename Body>
+HWY_INLINE void WithVectors(int64_t count, const Body& body) {
+  static_assert(kVectors <= 4);
+  switch (count) {
+    case 1:
+      return body(std::integral_constant<int, 1>());
+    case 2:
+      return body(std::integral_constant<int, 2>());
+    case 3:
+      return body(std::integral_constant<int, 3>());
+    default:
+      return body(std::integral_constant<int, kVectors>());
+  }
+}
+
+// done(g, v, init(g, v) + sum over n of left[n, v] * right[n, g]), where v is a
+// vector of queries and g one of four keys or value columns.
+// left: [count, BlockQueries]; right: [count, 4].
+template <typename T, int kCount, typename Init, typename Done>
 HWY_INLINE void RankOneUpdates(const T* HWY_RESTRICT left,
                                const T* HWY_RESTRICT right, int64_t count,
-                               T* HWY_RESTRICT sums) {
+                               const Init& init, const Done& done) {
   constexpr Tag<T> d;
   constexpr int64_t kBlock = BlockQueries<T>();
-  Vector<T> sum[kGroup][kVectors];
-  for (int64_t g = 0; g < kGroup; ++g) {
-    for (int64_t v = 0; v < kVectors; ++v) {
-      sum[g][v] = hn::Load(d, sums + g * kBlock + v * Lanes<T>());
-    }
+  Vector<T> sum[kGroup][kCount];
+  for (int g = 0; g < kGroup; ++g) {
+    for (int v = 0; v < kCount; ++v) sum[g][v] = init(g, v);
   }
   for (int64_t n = 0; n < count; ++n) {
-    Vector<T> x[kVectors];
-    for (int64_t v = 0; v < kVectors; ++v) {
+    Vector<T> x[kCount];
+    for (int v = 0; v < kCount; ++v) {
       x[v] = hn::Load(d, left + n * kBlock + v * Lanes<T>());
     }
-    for (int64_t g = 0; g < kGroup; ++g) {
+    for (int g = 0; g < kGroup; ++g) {
       const auto y = hn::Set(d, right[n * kGroup + g]);
-      for (int64_t v = 0; v < kVectors; ++v) {
+      for (int v = 0; v < kCount; ++v) {
         sum[g][v] = hn::MulAdd(x[v], y, sum[g][v]);
       }
     }
   }
-  for (int64_t g = 0; g < kGroup; ++g) {
-    for (int64_t v = 0; v < kVectors; ++v) {
-      hn::Store(sum[g][v], d, sums + g * kBlock + v * Lanes<T>());
-    }
+  for (int g = 0; g < kGroup; ++g) {
+    for (int v = 0; v < kCount; ++v) done(g, v, sum[g][v]);
   }
 }
 
-// 2^x for x <= 0, to about one unit in the last place; 0 where the result
-// would not be a normal number, -inf included. NaN stays NaN.
+// 2^x for x from -1000 or lower to 20, to about one unit in the last place; the
+// least it yields is about the smallest normal number. What it makes of NaN and
+// of larger numbers is no use.
 template <typename T>
-HWY_INLINE Vector<T> Exp2(Vector<T> x) {
+HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
   constexpr Tag<T> d;
   constexpr hn::RebindToSigned<Tag<T>> di;
   constexpr bool kSingle = sizeof(T) == 4;
-  constexpr int kMantissaBits = kSingle ? 23 : 52;
-  constexpr int kTerms = kSingle ? 8 : 14;
-  // ln(2)^n / n!: the Taylor series is enough on [-1/2, 1/2].
-  constexpr double kSeries[14] = {1.0,
-                                  6.9314718055994530942e-1,
-                                  2.4022650695910071233e-1,
-                                  5.5504108664821579953e-2,
-                                  9.6181291076284771620e-3,
-                                  1.3333558146428443423e-3,
-                                  1.5403530393381609954e-4,
-                                  1.5252733804059840280e-5,
-                                  1.3215486790144309488e-6,
-                                  1.0178086009239699728e-7,
-                                  7.0549116208011233299e-9,
-                                  4.4455382718708114976e-10,
-                                  2.5678435993488205142e-11,
-                                  1.3691488853904128881e-12};
-  const auto vanishes = hn::Lt(x, hn::Set(d, T(kSingle ? -126 : -1022)));
-  // Keeps the conversion to integers in range; NaN passes.
-  const auto bounded =
-      hn::IfThenElse(vanishes, hn::Set(d, T(kSingle ? -126 : -1022)), x);
-  const auto whole = hn::Round(bounded);
-  const auto rest = hn::Sub(bounded, whole);
-  auto power = hn::Set(d, static_cast<T>(kSeries[kTerms - 1]));
-  for (int n = kTerms - 2; n >= 0; --n) {
-    power = hn::MulAdd(power, rest, hn::Set(d, static_cast<T>(kSeries[n])));
+  // In single precision the polynomial of degree 5 with the least relative
+  // error, 9.2e-8, on [-1/2, 1/2] among those that are 1 at 0; in double
+  // ln(2)^n / n!, where the Taylor series is enough.
+  constexpr double kSingleTerms[] = {1.0,
+                                     0.6931469775987162,
+                                     0.24022242084635037,
+                                     0.05550733743573974,
+                                     0.009671512688155026,
+                                     0.001326472724724661};
+  constexpr double kDoubleTerms[] = {1.0,
+                                     6.9314718055994530942e-1,
+                                     2.4022650695910071233e-1,
+                                     5.5504108664821579953e-2,
+                                     9.6181291076284771620e-3,
+                                     1.3333558146428443423e-3,
+                                     1.5403530393381609954e-4,
+                                     1.5252733804059840280e-5,
+                                     1.3215486790144309488e-6,
+                                     1.0178086009239699728e-7,
+                                     7.0549116208011233299e-9,
+                                     4.4455382718708114976e-10,
+                                     2.5678435993488205142e-11,
+                                     1.3691488853904128881e-12};
+  const auto bounded = hn::Max(x, hn::Set(d, T(kSingle ? -125 : -1021)));
+  // Adding this leaves the nearest whole number in the lowest bits.
+  const auto magic = hn::Set(d, T(kSingle ? 0x1.8p23 : 0x1.8p52));
+  const auto shifted = hn::Add(bounded, magic);
+  const auto rest = hn::Sub(bounded, hn::Sub(shifted, magic));
+  const double* const terms = kSingle ? kSingleTerms : kDoubleTerms;
+  constexpr int kLast = kSingle ? 5 : 13;
+  auto power = hn::Set(d, static_cast<T>(terms[kLast]));
+  for (int n = kLast - 1; n >= 0; --n) {
+    power = hn::MulAdd(power, rest, hn::Set(d, static_cast<T>(terms[n])));
   }
-  const auto exponent = hn::ShiftLeft<kMantissaBits>(hn::ConvertTo(di, whole));
-  const auto scaled = hn::BitCast(d, hn::Add(hn::BitCast(di, power), exponent));
-  // The integer made of a NaN can turn it into a number.
-  return hn::IfThenElse(hn::IsNaN(x), x, hn::IfThenZeroElse(vanishes, scaled));
+  const auto exponent =
+      hn::ShiftLeft < kSingle ? 23 : 52 > (hn::BitCast(di, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, power), exponent));
+}
+
+// 2^x for x <= 0; 0 where the result would not be a normal number, -inf
+// included. NaN stays NaN.
+template <typename T>
+HWY_INLINE Vector<T> Exp2(Vector<T> x) {
+  constexpr Tag<T> d;
+  const auto vanishes = hn::Lt(x, hn::Set(d, T(sizeof(T) == 4 ? -125 : -1021)));
+  return hn::IfThenElse(hn::IsNaN(x), x,
+                        hn::IfThenZeroElse(vanishes, Exp2Bounded<T>(x)));
 }
 
 // The running softmax of a block, per query.
 template <typename T>
 struct RunningSoftmax {
-  T* max;   // of the scores so far, in units of log2
+  T* max;   // what scores are relative to, in units of log2; -inf at first
   T* sum;   // of 2^(score - max)
   T* fade;  // what earlier sums are multiplied by after this tile
 };
+
+// By how much, in units of log2, scores may exceed what they are relative to.
+// Sums of 2^20 lose no digit, and ordinary data never gets there.
+inline constexpr int kHeadroom = 20;
+
+// The scores of a tile that every query sees, turned into 2^(score - max) in
+// passing: [key_count, BlockQueries]; key_count is a multiple of 4. `diagonal`,
+// if there is one, has the bias of lane and key j at lane - j.
+// Adds to the sums and returns true; or returns false and leaves them if a
+// score is more than kHeadroom above the maximum so far, or NaN.
+template <typename T, int kCount>
+HWY_INLINE bool TakeProbabilities(const T* HWY_RESTRICT queries,
+                                  const T* HWY_RESTRICT keys, int64_t dim,
+                                  int64_t key_count, const T* diagonal,
+                                  const RunningSoftmax<T>& running,
+                                  T* HWY_RESTRICT probabilities) {
+  constexpr Tag<T> d;
+  constexpr int64_t kBlock = BlockQueries<T>();
+  const auto limit = hn::Set(d, T(kHeadroom));
+  auto fits = hn::Eq(limit, limit);
+  Vector<T> sum[kCount];
+  for (int v = 0; v < kCount; ++v) sum[v] = hn::Zero(d);
+  const auto take = [&](int64_t j, const auto& init) HWY_ATTR {
+    RankOneUpdates<T, kCount>(
+        queries, keys + j * dim, dim, init,
+        [&](int g, int v, Vector<T> score) HWY_ATTR {
+          fits = hn::And(fits, hn::Le(score, limit));
+          const auto p = Exp2Bounded<T>(score);
+          hn::Store(p, d, probabilities + (j + g) * kBlock + v * Lanes<T>());
+          sum[v] = hn::Add(sum[v], p);
+        });
+  };
+  const auto reference = [&](int v) HWY_ATTR {
+    return hn::Load(d, running.max + v * Lanes<T>());
+  };
+  for (int64_t j = 0; j < key_count; j += kGroup) {
+    if (diagonal == nullptr) {
+      take(j, [&](int g, int v) HWY_ATTR { return hn::Neg(reference(v)); });
+    } else {
+      take(j, [&](int g, int v) HWY_ATTR {
+        const auto bias = hn::LoadU(d, diagonal + v * Lanes<T>() - (j + g));
+        return hn::Sub(bias, reference(v));
+      });
+    }
+  }
+  if (!hn::AllTrue(d, fits)) return false;
+  for (int v = 0; v < kCount; ++v) {
+    T* const place = running.sum + v * Lanes<T>();
+    hn::Store(hn::Add(sum[v], hn::Load(d, place)), d, place);
+  }
+  return true;
+}
 
 // Turns a tile of scores into 2^(score - max), in place, and brings max, sum
 // and fade up to date. Returns whether any fade differs from 1.
 // scores: [key_count, BlockQueries].
 template <typename T>
 HWY_INLINE bool UpdateSoftmax(T* HWY_RESTRICT scores, int64_t key_count,
-                              const RunningSoftmax<T>& running) {
+                              int64_t lanes, const RunningSoftmax<T>& running) {
   constexpr Tag<T> d;
   constexpr int64_t kBlock = BlockQueries<T>();
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
   bool fades = false;
-  for (int64_t lane = 0; lane < kBlock; lane += Lanes<T>()) {
+  for (int64_t lane = 0; lane < lanes; lane += Lanes<T>()) {
     T* const column = scores + lane;
     const auto old_max = hn::Load(d, running.max + lane);
     auto max = old_max;
@@ -165,14 +249,70 @@ HWY_INLINE bool UpdateSoftmax(T* HWY_RESTRICT scores, int64_t key_count,
 // rows: [row_count, BlockQueries], each times fade.
 template <typename T>
 HWY_INLINE void Fade(const T* HWY_RESTRICT fade, int64_t row_count,
-                     T* HWY_RESTRICT rows) {
+                     int64_t lanes, T* HWY_RESTRICT rows) {
   constexpr Tag<T> d;
   constexpr int64_t kBlock = BlockQueries<T>();
-  for (int64_t lane = 0; lane < kBlock; lane += Lanes<T>()) {
+  for (int64_t lane = 0; lane < lanes; lane += Lanes<T>()) {
     const auto factor = hn::Load(d, fade + lane);
     for (int64_t c = 0; c < row_count; ++c) {
       T* const place = rows + c * kBlock + lane;
       hn::Store(hn::Mul(hn::Load(d, place), factor), d, place);
+    }
+  }
+}
+
+// columns[c, 0 .. 3] = rows[0 .. 3][c] * factor; columns: [count, 4], with room
+// for a vector of each row past the end, as have the rows.
+template <typename T>
+HWY_INLINE void Interleave(const T* const (&rows)[kGroup], int64_t count,
+                           T factor, T* HWY_RESTRICT columns) {
+  constexpr Tag<T> d;
+  const auto f = hn::Set(d, factor);
+  int64_t c = 0;
+  for (; c + Lanes<T>() <= count; c += Lanes<T>()) {
+    hn::StoreInterleaved4(hn::Mul(hn::LoadU(d, rows[0] + c), f),
+                          hn::Mul(hn::LoadU(d, rows[1] + c), f),
+                          hn::Mul(hn::LoadU(d, rows[2] + c), f),
+                          hn::Mul(hn::LoadU(d, rows[3] + c), f), d,
+                          columns + c * kGroup);
+  }
+  for (; c < count; ++c) {
+    for (int r = 0; r < kGroup; ++r)
+      columns[c * kGroup + r] = rows[r][c] * factor;
+  }
+}
+
+// rows[r, c] = columns[c, r] * factors[r]; columns: [count, 4].
+template <typename T>
+HWY_INLINE void Deinterleave(const T* HWY_RESTRICT columns, int64_t count,
+                             const T* factors, T* const (&rows)[kGroup]) {
+  constexpr Tag<T> d;
+  int64_t c = 0;
+  for (; c + Lanes<T>() <= count; c += Lanes<T>()) {
+    Vector<T> x[kGroup];
+    hn::LoadInterleaved4(d, columns + c * kGroup, x[0], x[1], x[2], x[3]);
+    for (int r = 0; r < kGroup; ++r) {
+      hn::StoreU(hn::Mul(x[r], hn::Set(d, factors[r])), d, rows[r] + c);
+    }
+  }
+  for (; c < count; ++c) {
+    for (int r = 0; r < kGroup; ++r) {
+      rows[r][c] = columns[c * kGroup + r] * factors[r];
+    }
+  }
+}
+
+// Copies `width` numbers, four at most, of each of `count` rows.
+template <typename T>
+HWY_INLINE void CopyFours(const T* HWY_RESTRICT from, int64_t from_stride,
+                          int64_t count, T* HWY_RESTRICT to, int64_t to_stride,
+                          int64_t width = kGroup) {
+  for (int64_t n = 0; n < count; ++n) {
+    if (width == kGroup) {
+      std::memcpy(to + n * to_stride, from + n * from_stride,
+                  kGroup * sizeof(T));
+    } else {
+      std::copy_n(from + n * from_stride, width, to + n * to_stride);
     }
   }
 }

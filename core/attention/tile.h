@@ -18,6 +18,8 @@ namespace locus {
 inline constexpr int64_t kTileKeys = 64;
 // Keys, or value columns, that one pass of the inner loop takes.
 inline constexpr int64_t kGroup = 4;
+// No instruction set has longer blocks of queries.
+inline constexpr int64_t kMaxBlockQueries = 64;
 
 inline constexpr double kLog2E = 1.4426950408889634074;
 inline constexpr double kLn2 = 0.69314718055994530942;
@@ -25,6 +27,23 @@ inline constexpr double kLn2 = 0.69314718055994530942;
 inline constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
+
+// The most that keys and values reach: what a block needs to know to leave out
+// tiles that cannot matter. Not finite if a number is not.
+struct Reach {
+  double key_norm = 0;
+  double value = 0;  // the largest, without its sign
+};
+
+// What packing learns of a tile.
+struct TileFacts {
+  // Whether a value is not finite. Those are packed as zero and added one by
+  // one, to the queries that see them: 0 times NaN would reach all of them.
+  bool irregular = false;
+  // Of this tile and all before it, and of this tile and all behind it.
+  Reach up_to_here;
+  Reach from_here;
+};
 
 // One key head, converted, rotated and packed.
 template <typename T>
@@ -34,19 +53,32 @@ struct PackedHead {
   // For each tile [ceil(Dv / 4), keys of the tile, 4]: four columns
   // interleaved; missing columns are zero, and so is what is not finite.
   const T* values = nullptr;
-  // For each tile, whether a value was not finite. Those are added one by one,
-  // to the queries that see them: 0 times NaN would reach all of them.
-  const bool* irregular = nullptr;
+  const TileFacts* tiles = nullptr;
+};
+
+// Keys first .. first + count - 1, one tile of one key head.
+template <typename T>
+struct PackTask {
+  const AttentionProblem* problem = nullptr;
+  int64_t head = 0;  // of all batches
+  int64_t first = 0;
+  int64_t count = 0;
+  // [Tk, pairs], if there is a rotation.
+  const T* cos = nullptr;
+  const T* sin = nullptr;
+  // Whether to measure the reach.
+  bool measure = false;
+  // Where the tile goes.
+  T* keys = nullptr;
+  T* values = nullptr;
+  TileFacts* facts = nullptr;
 };
 
 // How the bias reaches a tile.
 enum class BiasMode {
   kNone,
-  // From a table over all offsets of the call: small, consecutive positions.
-  kTable,
-  // From the offsets of each tile, relative to the largest the block's first
-  // query sees: not steep, consecutive positions.
-  kDiagonal,
+  // From a table over all offsets of the call: consecutive positions.
+  kOffsets,
   // One by one, relative to the largest each query sees.
   kGeneral,
 };
@@ -63,9 +95,12 @@ struct BlockTask {
   const T* query_cos = nullptr;
   const T* query_sin = nullptr;
   BiasMode bias_mode = BiasMode::kNone;
-  // kTable: bias times log2(e) of this head, by query index - key index from
-  // -(Tk - 1) on, with BlockQueries() entries to spare.
-  const T* bias_table = nullptr;
+  // kOffsets: bias of this head, by query index - key index from -(Tk - 1) on,
+  // with kMaxBlockQueries entries to spare.
+  const double* offset_bias = nullptr;
+  // Whether the tiles' reach is known and tiles that cannot matter are left
+  // out.
+  bool prune = false;
   AttentionOutputs* out = nullptr;
   // Asked every few tiles; what a stopped block leaves behind is not used.
   Stopper* stopper = nullptr;
@@ -76,10 +111,11 @@ template <typename T>
 struct TiledKernel {
   // Queries in one block.
   static int64_t BlockQueries();
+  static void PackTile(const PackTask<T>& task);
   static void AttendBlock(const BlockTask<T>& task);
 };
 
-// Scratch of one thread in AttendBlock, in bytes.
+// Scratch of one thread in PackTile and AttendBlock, in bytes.
 int64_t BlockScratchBytes(const AttentionProblem& problem);
 
 }  // namespace locus

@@ -18,8 +18,6 @@ namespace {
 
 // Heads are packed together as long as they fit into this.
 constexpr int64_t kWaveBytes = int64_t{32} << 20;
-// No instruction set has longer blocks.
-constexpr int64_t kMaxBlockQueries = 64;
 
 int64_t TileCount(const AttentionProblem& problem) {
   return (problem.key_count + kTileKeys - 1) / kTileKeys;
@@ -43,6 +41,11 @@ int64_t WaveHeads(const AttentionProblem& problem) {
                              std::max<int64_t>(all, 1));
 }
 
+int64_t WaveQueryHeads(const AttentionProblem& problem) {
+  return WaveHeads(problem) *
+         (problem.query_head_count / problem.key_head_count);
+}
+
 BiasMode ChooseBiasMode(const AttentionProblem& problem) {
   if (problem.bias == nullptr) return BiasMode::kNone;
   if (!problem.bias->depends_on_offset_alone() ||
@@ -50,15 +53,21 @@ BiasMode ChooseBiasMode(const AttentionProblem& problem) {
       !problem.key_positions.is_range()) {
     return BiasMode::kGeneral;
   }
-  if (problem.bias->is_small()) return BiasMode::kTable;
-  // Queries of a block share what the diagonal is relative to; that is exact
+  if (problem.bias->is_small()) return BiasMode::kOffsets;
+  // Queries of a block share what the table is relative to; that is exact
   // enough if the bias changes little over a block, and if no mask hides the
   // keys that it is relative to.
   const bool gentle = problem.bias->steepness() * kMaxBlockQueries <= 64;
-  return gentle && !problem.mask ? BiasMode::kDiagonal : BiasMode::kGeneral;
+  return gentle && !problem.mask ? BiasMode::kOffsets : BiasMode::kGeneral;
 }
 
-int64_t BiasTableElements(const AttentionProblem& problem) {
+// Whether the bias fades with distance, so that far tiles may not matter.
+bool CanPrune(const AttentionProblem& problem) {
+  return ChooseBiasMode(problem) == BiasMode::kOffsets &&
+         std::isfinite(problem.bias->LogTail(0, 1, 1));
+}
+
+int64_t OffsetBiasElements(const AttentionProblem& problem) {
   return problem.query_count + problem.key_count + kMaxBlockQueries;
 }
 
@@ -97,15 +106,20 @@ class TiledAttention {
         block_queries_(TiledKernel<T>::BlockQueries()),
         block_count_((problem.query_count + block_queries_ - 1) /
                      block_queries_),
-        bias_mode_(ChooseBiasMode(problem)) {}
+        group_(problem.query_head_count / problem.key_head_count),
+        bias_mode_(ChooseBiasMode(problem)),
+        prune_(CanPrune(problem)) {}
 
   absl::Status Run() {
     const int64_t wave_heads = WaveHeads(problem_);
     const int64_t head_count = problem_.batch_count * problem_.key_head_count;
     keys_ = AlignedBuffer<T>(wave_heads * PackedKeyElements(problem_));
     values_ = AlignedBuffer<T>(wave_heads * PackedValueElements(problem_));
-    irregular_.reset(new bool[wave_heads * TileCount(problem_) + 1]);
-    if (bias_mode_ == BiasMode::kTable) FillBiasTable();
+    tiles_.resize(wave_heads * TileCount(problem_));
+    if (bias_mode_ == BiasMode::kOffsets) {
+      offset_bias_ = AlignedBuffer<double>(WaveQueryHeads(problem_) *
+                                           OffsetBiasElements(problem_));
+    }
     if (problem_.rotation) {
       query_angles_.Fill(*problem_.rotation, problem_.query_positions, pool_,
                          stopper_);
@@ -115,6 +129,7 @@ class TiledAttention {
     for (int64_t first = 0; first < head_count; first += wave_heads) {
       const int64_t count = std::min(wave_heads, head_count - first);
       PackWave(first, count);
+      if (prune_) FindReach(count);
       AttendWave(first, count);
       if (stopper_.ShouldStop()) return stopper_.status();
     }
@@ -122,114 +137,108 @@ class TiledAttention {
   }
 
  private:
-  // Bias of every head and offset, in units of log2.
-  void FillBiasTable() {
-    const int64_t size = BiasTableElements(problem_);
-    bias_table_.assign(problem_.query_head_count * size, T(0));
+  // Tiles first, then the biases of each query head.
+  void PackWave(int64_t first_head, int64_t head_count) {
+    const int64_t tiles = TileCount(problem_);
+    const int64_t tables =
+        bias_mode_ == BiasMode::kOffsets ? head_count * group_ : 0;
+    pool_.ParallelFor(head_count * tiles + tables, [&](int64_t item) {
+      if (stopper_.ShouldStop()) return;
+      if (item >= head_count * tiles) {
+        FillOffsetBias(first_head, item - head_count * tiles);
+      } else {
+        PackTile(first_head, item / tiles, item % tiles);
+      }
+    });
+  }
+
+  void PackTile(int64_t first_head, int64_t slot, int64_t tile) {
+    const int64_t first = tile * kTileKeys;
+    PackTask<T> task;
+    task.problem = &problem_;
+    task.head = first_head + slot;
+    task.first = first;
+    task.count = std::min(kTileKeys, problem_.key_count - first);
+    task.cos = key_angles_.cos.data();
+    task.sin = key_angles_.sin.data();
+    task.measure = prune_;
+    task.keys =
+        keys_.get() + slot * PackedKeyElements(problem_) + first * problem_.dim;
+    task.values = values_.get() + slot * PackedValueElements(problem_) +
+                  first * RoundUp(problem_.value_dim, kGroup);
+    task.facts = &tiles_[slot * TileCount(problem_) + tile];
+    TiledKernel<T>::PackTile(task);
+  }
+
+  // Bias by offset of a query head of the wave.
+  void FillOffsetBias(int64_t first_head, int64_t slot) {
+    const int64_t h = QueryHead(first_head + slot / group_, slot % group_);
+    double* const table =
+        offset_bias_.get() + slot * OffsetBiasElements(problem_);
     const int64_t query = problem_.query_positions[0];
     const int64_t key = problem_.key_count > 0 ? problem_.key_positions[0] : 0;
     const int64_t offsets = problem_.query_count + problem_.key_count - 1;
-    pool_.ParallelFor(problem_.query_head_count, [&](int64_t h) {
-      if (stopper_.ShouldStop()) return;
-      for (int64_t n = 0; n < offsets; ++n) {
-        const int64_t offset = n - (problem_.key_count - 1);
-        const double bias =
-            problem_.bias->At(h, query + std::max<int64_t>(offset, 0),
-                              key - std::min<int64_t>(offset, 0));
-        bias_table_[h * size + n] = static_cast<T>(bias * kLog2E);
-      }
-    });
+    for (int64_t n = 0; n < offsets; ++n) {
+      const int64_t offset = n - (problem_.key_count - 1);
+      table[n] = problem_.bias->At(h, query + std::max<int64_t>(offset, 0),
+                                   key - std::min<int64_t>(offset, 0));
+    }
+    std::fill(table + offsets, table + OffsetBiasElements(problem_), 0.0);
   }
 
-  void PackWave(int64_t first_head, int64_t head_count) {
-    const int64_t tiles = TileCount(problem_);
-    pool_.ParallelFor(head_count * tiles, [&](int64_t item) {
-      if (stopper_.ShouldStop()) return;
-      const int64_t slot = item / tiles;
-      const int64_t first_key = item % tiles * kTileKeys;
-      const int64_t count = std::min(kTileKeys, problem_.key_count - first_key);
-      PackKeys(first_head + slot, slot, first_key, count);
-      irregular_[slot * tiles + item % tiles] =
-          PackValues(first_head + slot, slot, first_key, count);
-      TrimThreadScratch();
-    });
-  }
-
-  void PackKeys(int64_t head, int64_t slot, int64_t first, int64_t count) {
-    const int64_t dim = problem_.dim;
-    T* const row = reinterpret_cast<T*>(
-        ThreadScratch(dim * static_cast<int64_t>(sizeof(T))));
-    T* const packed =
-        keys_.get() + slot * PackedKeyElements(problem_) + first * dim;
-    for (int64_t n = 0; n < RoundUp(count, kGroup); ++n) {
-      if (n < count) {
-        const int64_t j = first + n;
-        ReadRow(problem_.dtype,
-                problem_.inputs.k.at(problem_.KeyRow(0, head, j)), dim, row);
-        if (problem_.rotation) {
-          const int64_t angle = j * key_angles_.pairs;
-          problem_.rotation->Apply(&key_angles_.cos[angle],
-                                   &key_angles_.sin[angle], row);
-        }
-      } else {
-        std::fill_n(row, dim, T(0));
+  // From what each tile reaches to what all before and behind it do.
+  void FindReach(int64_t head_count) {
+    const int64_t count = TileCount(problem_);
+    for (int64_t slot = 0; slot < head_count; ++slot) {
+      TileFacts* const tiles = tiles_.data() + slot * count;
+      for (int64_t n = 0; n < count; ++n) {
+        tiles[n].from_here = tiles[n].up_to_here;
       }
-      T* const target = packed + n / kGroup * kGroup * dim + n % kGroup;
-      for (int64_t c = 0; c < dim; ++c) target[c * kGroup] = row[c];
+      for (int64_t n = 1; n < count; ++n) {
+        Extend(tiles[n - 1].up_to_here, tiles[n].up_to_here);
+      }
+      for (int64_t n = count - 2; n >= 0; --n) {
+        Extend(tiles[n + 1].from_here, tiles[n].from_here);
+      }
     }
   }
 
-  // Returns whether a value was not finite.
-  bool PackValues(int64_t head, int64_t slot, int64_t first, int64_t count) {
-    const int64_t dim = problem_.value_dim;
-    const int64_t columns = RoundUp(dim, kGroup);
-    T* const row = reinterpret_cast<T*>(
-        ThreadScratch(columns * static_cast<int64_t>(sizeof(T))));
-    std::fill(row + dim, row + columns, T(0));
-    T* const packed =
-        values_.get() + slot * PackedValueElements(problem_) + first * columns;
-    bool irregular = false;
-    for (int64_t n = 0; n < count; ++n) {
-      ReadRow(problem_.dtype,
-              problem_.inputs.v.at(problem_.ValueRow(0, head, first + n)), dim,
-              row);
-      for (int64_t c = 0; c < dim; ++c) {
-        if (std::isfinite(row[c])) continue;
-        irregular = true;
-        row[c] = 0;
-      }
-      for (int64_t c = 0; c < columns; ++c) {
-        packed[(c / kGroup * count + n) * kGroup + c % kGroup] = row[c];
-      }
-    }
-    return irregular;
+  // Written so that a NaN stays.
+  static void Extend(const Reach& from, Reach& to) {
+    if (!(from.key_norm <= to.key_norm)) to.key_norm = from.key_norm;
+    if (!(from.value <= to.value)) to.value = from.value;
+  }
+
+  int64_t QueryHead(int64_t key_head, int64_t member) const {
+    return key_head % problem_.key_head_count * group_ + member;
   }
 
   void AttendWave(int64_t first_head, int64_t head_count) {
-    const int64_t group = problem_.query_head_count / problem_.key_head_count;
-    const int64_t per_head = group * block_count_;
+    const int64_t per_head = group_ * block_count_;
     pool_.ParallelFor(head_count * per_head, [&](int64_t item) {
       if (stopper_.ShouldStop()) return;
       const int64_t slot = item / per_head;
       const int64_t key_head = first_head + slot;  // of all batches
-      const int64_t h = key_head % problem_.key_head_count * group +
-                        item % per_head / block_count_;
+      const int64_t member = item % per_head / block_count_;
       // Later queries of a causal call see more keys: the longest go first.
       const int64_t block = block_count_ - 1 - item % block_count_;
       BlockTask<T> task;
       task.problem = &problem_;
       task.b = key_head / problem_.key_head_count;
-      task.h = h;
+      task.h = QueryHead(key_head, member);
       task.first_query = block * block_queries_;
       task.head = {keys_.get() + slot * PackedKeyElements(problem_),
                    values_.get() + slot * PackedValueElements(problem_),
-                   irregular_.get() + slot * TileCount(problem_)};
+                   tiles_.data() + slot * TileCount(problem_)};
       task.query_cos = query_angles_.cos.data();
       task.query_sin = query_angles_.sin.data();
       task.bias_mode = bias_mode_;
-      if (bias_mode_ == BiasMode::kTable) {
-        task.bias_table = bias_table_.data() + h * BiasTableElements(problem_);
+      if (bias_mode_ == BiasMode::kOffsets) {
+        task.offset_bias =
+            offset_bias_.get() +
+            (slot * group_ + member) * OffsetBiasElements(problem_);
       }
+      task.prune = prune_;
       task.out = &out_;
       task.stopper = &stopper_;
       TiledKernel<T>::AttendBlock(task);
@@ -242,11 +251,13 @@ class TiledAttention {
   AttentionOutputs& out_;
   const int64_t block_queries_;
   const int64_t block_count_;
+  const int64_t group_;  // query heads of a key head
   const BiasMode bias_mode_;
+  const bool prune_;
   AlignedBuffer<T> keys_;
   AlignedBuffer<T> values_;
-  std::unique_ptr<bool[]> irregular_;
-  std::vector<T> bias_table_;
+  std::vector<TileFacts> tiles_;
+  AlignedBuffer<double> offset_bias_;
   Angles<T> query_angles_;
   Angles<T> key_angles_;
 };
@@ -255,11 +266,12 @@ class TiledAttention {
 
 int64_t BlockScratchBytes(const AttentionProblem& problem) {
   // The pieces of one block, each with room for its alignment.
-  constexpr int64_t kPieces = 16;
+  constexpr int64_t kPieces = 24;
   const int64_t columns = RoundUp(problem.value_dim, kGroup);
   const int64_t rows = problem.dim + 3 * kTileKeys + columns + 8;
-  const int64_t elements = rows * kMaxBlockQueries + kTileKeys +
-                           std::max({problem.dim, columns, kTileKeys});
+  const int64_t elements =
+      rows * kMaxBlockQueries + kTileKeys +
+      2 * kGroup * std::max({problem.dim, columns, kTileKeys});
   return elements * SizeOf(problem.wide_dtype) +
          kPieces * AlignedBuffer<char>::kAlignment;
 }
@@ -269,11 +281,13 @@ int64_t TiledScratchBytes(const AttentionProblem& problem, int thread_count) {
   const int64_t element = SizeOf(problem.wide_dtype);
   const int64_t blocks = problem.batch_count * problem.query_head_count *
                          (problem.query_count / (kMaxBlockQueries / 8) + 1);
-  int64_t bytes = WaveHeads(problem) *
-                  (PackedKeyElements(problem) + PackedValueElements(problem)) *
-                  element;
-  if (ChooseBiasMode(problem) == BiasMode::kTable) {
-    bytes += problem.query_head_count * BiasTableElements(problem) * element;
+  int64_t bytes =
+      WaveHeads(problem) *
+      ((PackedKeyElements(problem) + PackedValueElements(problem)) * element +
+       TileCount(problem) * static_cast<int64_t>(sizeof(TileFacts)));
+  if (ChooseBiasMode(problem) == BiasMode::kOffsets) {
+    bytes += WaveQueryHeads(problem) * OffsetBiasElements(problem) *
+             static_cast<int64_t>(sizeof(double));
   }
   if (problem.rotation) {
     bytes += (problem.query_count + problem.key_count) *

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -70,6 +71,16 @@ class AlibiBias final : public ScoreBias {
       steepest = std::max(steepest, std::abs(slope));
     }
     return steepest;
+  }
+  // A geometric series.
+  double LogTail(int64_t head, int64_t offset, int64_t count) const override {
+    const double slope = slopes_[head];
+    if (slope <= 0 || (offset < 0 && !symmetric_)) {
+      return std::numeric_limits<double>::infinity();
+    }
+    return -slope * std::abs(static_cast<double>(offset)) +
+           std::min(std::log(static_cast<double>(count)),
+                    -std::log(-std::expm1(-slope)));
   }
   bool is_causal() const override { return !symmetric_; }
   std::vector<double> slopes() const override { return slopes_; }

@@ -100,6 +100,13 @@ class ScoreBias : public Trainable {
   virtual double steepness() const {
     return std::numeric_limits<double>::infinity();
   }
+  // An upper bound of what `count` keys at that offset from their query, not 0,
+  // or farther on the same side, weigh together: ln of the sum of e^bias.
+  // Infinite if nobody knows. A kernel may leave out keys whose weight cannot
+  // be seen.
+  virtual double LogTail(int64_t head, int64_t offset, int64_t count) const {
+    return std::numeric_limits<double>::infinity();
+  }
   // Whether it only has a meaning where keys do not follow their query.
   virtual bool is_causal() const { return false; }
   // One for each head, if it has slopes.
