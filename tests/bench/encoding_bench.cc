@@ -1,52 +1,147 @@
-// The numbers of every scheme.
+// The numbers of every scheme, and every scheme applied to a tensor, against
+// what the memory allows.
 #include <string>
+#include <vector>
 
 #include <benchmark/benchmark.h>
 
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
+#include "core/base/status.h"
 #include "core/encoding/encode.h"
 #include "core/encoding/schemes.h"
+#include "tests/bench/machine.h"
+#include "tests/bench/side_by_side.h"
+#include "tests/bench/table.h"
 
-namespace locus {
+namespace locus::bench {
 namespace {
 
-void Encode(benchmark::State& state, const SchemeInfo& info) {
-  ThreadPool pool(1);
-  EncodeOptions options;
-  options.positions = *Positions::Range(0, state.range(0));
-  options.dim = 64;
-  options.head_count = 8;
-  const auto scheme = MakeScheme(info, {});
-  const auto job = EncodeJob::Create(**scheme, options);
-  if (!job.ok()) {
-    state.SkipWithError(std::string(job.status().message()).c_str());
-    return;
+using Format = Column::Format;
+
+constexpr double kGiga = 1e9;
+
+struct EncodingCase {
+  const SchemeInfo* info;
+  // Of the numbers [T, dim] or [heads, T, T]; or of an input [heads, T, dim],
+  // [heads, T, T], or [T, dim] if there are no heads.
+  int64_t length = 0;
+  int64_t dim = 0;
+  int64_t head_count = 0;
+  bool applied = false;
+  int threads = 1;
+  // Of the limit.
+  double goal = 0;
+
+  std::vector<std::string> Labels() const {
+    std::string sizes = absl::StrCat("T", length);
+    if (head_count > 0) absl::StrAppend(&sizes, ",H", head_count);
+    if (dim > 0) absl::StrAppend(&sizes, ",D", dim);
+    return {sizes, std::string(info->name), absl::StrCat("threads:", threads)};
   }
-  for (auto _ : state) {
-    auto out = job->Run(pool, nullptr);
-    benchmark::DoNotOptimize(out);
-  }
-  state.SetBytesProcessed(state.iterations() * job->output_bytes());
+};
+
+Tensor RandomInput(const EncodingCase& c) {
+  Shape shape = {c.length, c.info->site == Site::kScores ? c.length : c.dim};
+  if (c.head_count > 0) shape.insert(shape.begin(), c.head_count);
+  Tensor input(DType::kFloat32, shape);
+  RandomStream(1, "input")
+      .FillNormal(1, absl::MakeSpan(reinterpret_cast<float*>(input.at(0)),
+                                    input.element_count()));
+  return input;
 }
 
-void RegisterAll() {
+absl::StatusOr<Counters> Measure(const EncodingCase& c, double seconds) {
+  ThreadPool pool(c.threads);
+  const TrainingSetting setting{.train_length = c.length};
+  LOCUS_ASSIGN_OR_RETURN(const auto scheme, MakeScheme(*c.info, {}, &setting));
+  Tensor input;
+  EncodeOptions options;
+  options.positions = *Positions::Range(0, c.length);
+  options.dim = c.dim;
+  options.head_count = c.head_count;
+  double bytes = 0;
+  if (c.applied) {
+    input = RandomInput(c);
+    options.input = input.view();
+    bytes = static_cast<double>(input.element_count() * SizeOf(input.dtype()));
+  }
+  LOCUS_ASSIGN_OR_RETURN(const auto job,
+                         EncodeJob::Create(*scheme, std::move(options)));
+  bytes += static_cast<double>(job.output_bytes());
+  const Contender ours{[&] {
+                         auto encoding = job.Run(pool, nullptr);
+                         benchmark::DoNotOptimize(encoding);
+                       },
+                       bytes};
+  const auto limit_bytes = static_cast<int64_t>(bytes);
+  const SideBySide measured(
+      {ours, c.applied ? MemoryCopy(pool, limit_bytes / 2)
+                       : StreamingWrite(pool, limit_bytes)},
+      seconds);
+  Counters counters = {{kSeconds, measured.Seconds(0)},
+                       {"GB/s", measured.Rate(0) / kGiga},
+                       {"limit GB/s", measured.Rate(1) / kGiga},
+                       {"of limit", measured.Ratio(0, 1)}};
+  if (c.goal > 0) counters["of limit goal"] = c.goal;
+  return counters;
+}
+
+void AddTable(const std::string& name, const std::string& title,
+              const std::string& limit, const std::vector<EncodingCase>& cases,
+              double seconds, Tables& tables) {
+  tables.Add({name,
+              title,
+              {"shape", "scheme", "threads"},
+              {{"time", kSeconds, Format::kTime},
+               {"GB/s", "GB/s"},
+               {limit, "limit GB/s"},
+               {"of " + limit, "of limit", Format::kPercent}}});
+  for (const EncodingCase& c : cases) {
+    tables.AddRow(c.Labels(), [c, seconds] { return Measure(c, seconds); });
+  }
+}
+
+void AddAll(const Settings& settings, Tables& tables) {
+  std::vector<EncodingCase> numbers;
+  std::vector<EncodingCase> applied;
   for (const SchemeInfo& info : AllSchemes()) {
     if (info.site == Site::kNowhere) continue;
-    benchmark::RegisterBenchmark(
-        ("Encode/" + std::string(info.name)).c_str(),
-        [&info](benchmark::State& state) { Encode(state, info); })
-        ->ArgName("T")
-        ->Arg(512)
-        ->Unit(benchmark::kMicrosecond);
+    const bool on_scores = info.site == Site::kScores;
+    const bool on_heads = info.site == Site::kQueriesAndKeys;
+    EncodingCase small{.info = &info, .length = 512};
+    EncodingCase large{.info = &info, .length = on_scores ? 2048 : 32768};
+    EncodingCase input{.info = &info, .length = large.length, .applied = true};
+    if (on_scores) {
+      small.head_count = large.head_count = input.head_count = 8;
+    } else {
+      small.dim = 64;
+      large.dim = input.dim = 1024;
+    }
+    if (on_heads) {
+      input.length = 4096;
+      input.head_count = 32;
+      input.dim = 128;
+      input.goal = 0.8;
+    }
+    if (info.name == "sinusoidal") large.goal = 0.65;
+    numbers.push_back(small);
+    numbers.push_back(large);
+    applied.push_back(input);
+    large.threads = input.threads = 2;
+    numbers.push_back(large);
+    applied.push_back(input);
   }
+  AddTable("Numbers", "The numbers of a scheme, against streaming writes",
+           "writing", numbers, settings.seconds, tables);
+  AddTable("Apply",
+           "A scheme applied to a tensor, against a copy; its numbers included",
+           "copying", applied, settings.seconds, tables);
 }
 
 }  // namespace
-}  // namespace locus
+}  // namespace locus::bench
 
 int main(int argc, char** argv) {
-  locus::RegisterAll();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  return 0;
+  return locus::bench::RunTables(argc, argv, locus::bench::AddAll);
 }

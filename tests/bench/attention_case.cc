@@ -1,0 +1,135 @@
+#include "tests/bench/attention_case.h"
+
+#include <cmath>
+#include <utility>
+
+#include <benchmark/benchmark.h>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
+#include "core/base/status.h"
+#include "core/encoding/schemes.h"
+#include "tests/bench/eigen_attention.h"
+
+namespace locus::bench {
+namespace {
+
+Tensor RandomHeads(int64_t head_count, int64_t length, int64_t dim,
+                   absl::string_view purpose) {
+  Tensor tensor(DType::kFloat32, {1, head_count, length, dim});
+  RandomStream(1, purpose)
+      .FillNormal(1, absl::MakeSpan(reinterpret_cast<float*>(tensor.at(0)),
+                                    tensor.element_count()));
+  return tensor;
+}
+
+const float* Floats(const TensorView& tensor) {
+  return reinterpret_cast<const float*>(tensor.data);
+}
+
+}  // namespace
+
+AttentionShape AttentionShape::Square(int64_t length, int64_t dim,
+                                      bool causal) {
+  AttentionShape shape;
+  shape.query_count = length;
+  shape.key_count = length;
+  shape.dim = dim;
+  shape.causal = causal;
+  return shape;
+}
+
+std::vector<std::string> AttentionShape::Labels() const {
+  std::string sizes = query_count == key_count
+                          ? absl::StrCat("T", key_count)
+                          : absl::StrCat("Tq", query_count, ",Tk", key_count);
+  absl::StrAppend(&sizes, ",H", head_count);
+  if (key_head_count != head_count) {
+    absl::StrAppend(&sizes, ",Hkv", key_head_count);
+  }
+  absl::StrAppend(&sizes, ",D", dim);
+  return {sizes, absl::StrCat(scheme, causal ? ",causal" : ""),
+          absl::StrCat("threads:", threads)};
+}
+
+double AttentionShape::Flops() const {
+  double pairs = 0;
+  for (int64_t i = 0; i < query_count; ++i) {
+    pairs +=
+        static_cast<double>(causal ? std::min(i + 1, key_count) : key_count);
+  }
+  return 4 * pairs * static_cast<double>(dim * head_count);
+}
+
+int64_t AttentionShape::KeyAndValueBytes() const {
+  return 2 * key_head_count * key_count * dim *
+         static_cast<int64_t>(sizeof(float));
+}
+
+AttentionCase::AttentionCase(const AttentionShape& shape)
+    : shape_(shape),
+      pool_(shape.threads),
+      q_(RandomHeads(shape.head_count, shape.query_count, shape.dim, "q")),
+      k_(RandomHeads(shape.key_head_count, shape.key_count, shape.dim, "k")),
+      v_(RandomHeads(shape.key_head_count, shape.key_count, shape.dim, "v")) {}
+
+absl::StatusOr<std::unique_ptr<AttentionCase>> AttentionCase::Create(
+    const AttentionShape& shape) {
+  std::unique_ptr<AttentionCase> result(new AttentionCase(shape));
+  LOCUS_ASSIGN_OR_RETURN(result->scheme_,
+                         MakeScheme(*FindScheme(shape.scheme), {}));
+  AttentionOptions options;
+  options.causal = shape.causal;
+  LOCUS_ASSIGN_OR_RETURN(
+      result->job_,
+      AttentionJob::Create(
+          *result->scheme_,
+          {result->q_.view(), result->k_.view(), result->v_.view()}, options));
+  return result;
+}
+
+Contender AttentionCase::Ours() {
+  return {[this] {
+            auto output = job_->Run(pool_, nullptr);
+            benchmark::DoNotOptimize(output);
+          },
+          shape_.Flops()};
+}
+
+Contender AttentionCase::Eigen() {
+  eigen_output_ = Tensor(
+      DType::kFloat32, {1, shape_.head_count, shape_.query_count, shape_.dim});
+  const EigenHeads heads{
+      .q = Floats(q_.view()),
+      .k = Floats(k_.view()),
+      .v = Floats(v_.view()),
+      .output = reinterpret_cast<float*>(eigen_output_.at(0)),
+      .head_count = shape_.head_count,
+      .key_head_count = shape_.key_head_count,
+      .query_count = shape_.query_count,
+      .key_count = shape_.key_count,
+      .dim = shape_.dim,
+      .causal = shape_.causal};
+  return {[this, heads] {
+            EigenAttend(heads, pool_);
+            benchmark::ClobberMemory();
+          },
+          shape_.Flops()};
+}
+
+absl::Status AttentionCase::CheckAgreement() {
+  constexpr float kTolerance = 1e-4F;
+  Eigen().run();
+  LOCUS_ASSIGN_OR_RETURN(const AttentionOutputs ours,
+                         job_->Run(pool_, nullptr));
+  const float* const a = Floats(ours.output.view());
+  const float* const b = Floats(eigen_output_.view());
+  for (int64_t i = 0; i < eigen_output_.element_count(); ++i) {
+    if (std::abs(a[i] - b[i]) <= kTolerance) continue;
+    return absl::InternalError(
+        absl::StrCat("output[", i, "] is ", a[i], ", but Eigen's is ", b[i]));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace locus::bench

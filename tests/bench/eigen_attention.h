@@ -1,0 +1,33 @@
+// Attention as anyone would write it with Eigen: what our kernel has to beat.
+//
+// It is compiled once with the project's own flags, and again for each class of
+// machines that Eigen knows more instructions of, so that the comparison is
+// with the best that a build for just this machine would give.
+#pragma once
+
+#include <cstdint>
+
+#include "core/base/thread_pool.h"
+
+namespace locus::bench {
+
+struct EigenHeads {
+  const float* q;  // [head_count, query_count, dim]
+  const float* k;  // [key_head_count, key_count, dim]
+  const float* v;  // [key_head_count, key_count, dim]
+  float* output;   // [head_count, query_count, dim]
+  int64_t head_count;
+  int64_t key_head_count;
+  int64_t query_count;
+  int64_t key_count;
+  int64_t dim;
+  bool causal;
+};
+
+// Threads share the heads among them. Of the copies, the best that the
+// instruction set in use allows.
+void EigenAttend(const EigenHeads& heads, ThreadPool& pool);
+// Which one that is: "baseline", "AVX2" or "AVX-512".
+const char* EigenInstructionSet();
+
+}  // namespace locus::bench
