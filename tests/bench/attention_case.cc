@@ -1,5 +1,6 @@
 #include "tests/bench/attention_case.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -9,7 +10,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/encoding/schemes.h"
-#include "tests/bench/eigen_attention.h"
+#include "tests/bench/plain_eigen.h"
 
 namespace locus::bench {
 namespace {
@@ -64,6 +65,20 @@ double AttentionShape::Flops() const {
 int64_t AttentionShape::KeyAndValueBytes() const {
   return 2 * key_head_count * key_count * dim *
          static_cast<int64_t>(sizeof(float));
+}
+
+absl::StatusOr<int64_t> ScratchBytes(const AttentionShape& shape) {
+  const TensorView q{DType::kFloat32,
+                     {1, shape.head_count, shape.query_count, shape.dim}};
+  const TensorView k{DType::kFloat32,
+                     {1, shape.key_head_count, shape.key_count, shape.dim}};
+  LOCUS_ASSIGN_OR_RETURN(const auto scheme,
+                         MakeScheme(*FindScheme(shape.scheme), {}));
+  AttentionOptions options;
+  options.causal = shape.causal;
+  LOCUS_ASSIGN_OR_RETURN(const auto job,
+                         AttentionJob::Create(*scheme, {q, k, k}, options));
+  return job.scratch_bytes(shape.threads);
 }
 
 AttentionCase::AttentionCase(const AttentionShape& shape)

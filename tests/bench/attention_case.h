@@ -38,6 +38,9 @@ struct AttentionShape {
   int64_t KeyAndValueBytes() const;
 };
 
+// What the kernel says it needs beyond input and output. Allocates nothing.
+absl::StatusOr<int64_t> ScratchBytes(const AttentionShape& shape);
+
 class AttentionCase {
  public:
   static absl::StatusOr<std::unique_ptr<AttentionCase>> Create(

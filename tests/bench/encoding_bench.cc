@@ -1,6 +1,8 @@
 // The numbers of every scheme, and every scheme applied to a tensor, against
 // what the memory allows.
+#include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <benchmark/benchmark.h>
@@ -11,6 +13,7 @@
 #include "core/encoding/encode.h"
 #include "core/encoding/schemes.h"
 #include "tests/bench/machine.h"
+#include "tests/bench/plain_eigen.h"
 #include "tests/bench/side_by_side.h"
 #include "tests/bench/table.h"
 
@@ -51,6 +54,22 @@ Tensor RandomInput(const EncodingCase& c) {
   return input;
 }
 
+// What plain Eigen would do for it; null if there is nothing to say.
+std::function<void()> PlainEigen(const EncodingCase& c, const Tensor& input,
+                                 Tensor& output, ThreadPool& pool) {
+  float* const to = reinterpret_cast<float*>(output.at(0));
+  if (c.info->name == "sinusoidal" && !c.applied) {
+    return [=, &pool] { EigenSinusoidal(c.length, c.dim, to, pool); };
+  }
+  if (c.info->name == "rope" && c.applied) {
+    const auto* from = reinterpret_cast<const float*>(input.view().data);
+    return [=, &pool] {
+      EigenRotate(from, c.head_count, c.length, c.dim, to, pool);
+    };
+  }
+  return nullptr;
+}
+
 absl::StatusOr<Counters> Measure(const EncodingCase& c, double seconds) {
   ThreadPool pool(c.threads);
   const TrainingSetting setting{.train_length = c.length};
@@ -75,15 +94,23 @@ absl::StatusOr<Counters> Measure(const EncodingCase& c, double seconds) {
                        },
                        bytes};
   const auto limit_bytes = static_cast<int64_t>(bytes);
-  const SideBySide measured(
-      {ours, c.applied ? MemoryCopy(pool, limit_bytes / 2)
-                       : StreamingWrite(pool, limit_bytes)},
-      seconds);
+  std::vector<Contender> contenders = {
+      ours, c.applied ? MemoryCopy(pool, limit_bytes / 2)
+                      : StreamingWrite(pool, limit_bytes)};
+  Tensor eigen_output(DType::kFloat32, {c.head_count + 1, c.length, c.dim});
+  if (auto eigen = PlainEigen(c, input, eigen_output, pool)) {
+    contenders.push_back({std::move(eigen), bytes});
+  }
+  const SideBySide measured(contenders, seconds);
   Counters counters = {{kSeconds, measured.Seconds(0)},
                        {"GB/s", measured.Rate(0) / kGiga},
                        {"limit GB/s", measured.Rate(1) / kGiga},
                        {"of limit", measured.Ratio(0, 1)}};
   if (c.goal > 0) counters["of limit goal"] = c.goal;
+  if (contenders.size() > 2) {
+    counters["x Eigen"] = measured.Ratio(0, 2);
+    counters["x Eigen goal"] = 1;
+  }
   return counters;
 }
 
@@ -96,7 +123,8 @@ void AddTable(const std::string& name, const std::string& title,
               {{"time", kSeconds, Format::kTime},
                {"GB/s", "GB/s"},
                {limit, "limit GB/s"},
-               {"of " + limit, "of limit", Format::kPercent}}});
+               {"of " + limit, "of limit", Format::kPercent},
+               {"x Eigen", "x Eigen", Format::kRatio}}});
   for (const EncodingCase& c : cases) {
     tables.AddRow(c.Labels(), [c, seconds] { return Measure(c, seconds); });
   }

@@ -15,6 +15,8 @@ constexpr double kMinRounds = 5;
 constexpr double kMaxRounds = 51;
 // A round that takes longer is not repeated.
 constexpr double kLongRound = 10;
+// A call that takes longer needs no second one to be timed well.
+constexpr double kLongCall = 0.1;
 
 double TimeOf(const std::function<void()>& run, int64_t calls) {
   using Clock = std::chrono::steady_clock;
@@ -35,12 +37,13 @@ double Median(std::vector<double> values) {
 
 SideBySide::SideBySide(const std::vector<Contender>& contenders, double seconds)
     : seconds_(contenders.size()) {
-  // The first call warms up, the second says how many make a slice.
+  // The first call warms up, the second, if the first was short, says how many
+  // make a slice.
   std::vector<double> once;
   for (const Contender& contender : contenders) {
     work_.push_back(contender.work);
     once.push_back(TimeOf(contender.run, 1));
-    if (once.back() < kLongRound) once.back() = TimeOf(contender.run, 1);
+    if (once.back() < kLongCall) once.back() = TimeOf(contender.run, 1);
   }
   const double slice =
       std::clamp(*std::max_element(once.begin(), once.end()) / 4,

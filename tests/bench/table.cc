@@ -16,8 +16,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "tests/bench/eigen_attention.h"
 #include "tests/bench/machine.h"
+#include "tests/bench/plain_eigen.h"
 
 namespace locus::bench {
 namespace {
@@ -89,7 +89,7 @@ class Reporter : public benchmark::BenchmarkReporter {
     GetOutputStream() << "\n" << table.title << "\n\n";
     for (size_t i = 0; i < table.labels.size(); ++i) {
       label_widths_[i] = std::max(label_widths_[i], table.labels[i].size());
-      GetOutputStream() << absl::StrFormat("%-*s  ", label_widths_[i],
+      GetOutputStream() << absl::StrFormat("%-*s", label_widths_[i] + 2,
                                            table.labels[i]);
     }
     for (const Column& column : table.columns) Print(column, column.heading);
@@ -98,7 +98,7 @@ class Reporter : public benchmark::BenchmarkReporter {
 
   void Print(const Column& column, const std::string& cell) {
     const int width = std::max<int>(8, static_cast<int>(column.heading.size()));
-    GetOutputStream() << absl::StrFormat("%*s  ", width, cell);
+    GetOutputStream() << absl::StrFormat("%*s", width + 2, cell);
   }
 
   void PrintRow(const Run& run) {
@@ -107,7 +107,7 @@ class Reporter : public benchmark::BenchmarkReporter {
     if (table != table_) Begin(*table);
     const std::vector<std::string> labels = LabelsOf(name);
     for (size_t i = 0; i < labels.size(); ++i) {
-      GetOutputStream() << absl::StrFormat("%-*s  ", label_widths_[i],
+      GetOutputStream() << absl::StrFormat("%-*s", label_widths_[i] + 2,
                                            labels[i]);
     }
     if (run.error_occurred) {
@@ -132,9 +132,9 @@ class Reporter : public benchmark::BenchmarkReporter {
                                     Format(column.format, goal->second)));
     }
     if (!missed.empty()) {
-      GetOutputStream() << "goal missed: " << absl::StrJoin(missed, ", ");
+      GetOutputStream() << "  goal missed: " << absl::StrJoin(missed, ", ");
     } else if (has_goal) {
-      GetOutputStream() << "goal met";
+      GetOutputStream() << "  goal met";
     }
     GetOutputStream() << "\n";
   }

@@ -1,4 +1,5 @@
-// Attention as anyone would write it with Eigen: what our kernel has to beat.
+// What anyone would write with Eigen, and what ours has to beat: attention, and
+// the two encodings that have a bar to clear.
 //
 // It is compiled once with the project's own flags, and again for each class of
 // machines that Eigen knows more instructions of, so that the comparison is
@@ -27,7 +28,17 @@ struct EigenHeads {
 // Threads share the heads among them. Of the copies, the best that the
 // instruction set in use allows.
 void EigenAttend(const EigenHeads& heads, ThreadPool& pool);
-// Which one that is: "baseline", "AVX2" or "AVX-512".
+
+// Sines and cosines of every position, interleaved; table: [length, dim]. The
+// angles are in single precision, as is usual, and far out quite wrong.
+void EigenSinusoidal(int64_t length, int64_t dim, float* table,
+                     ThreadPool& pool);
+
+// Turns adjacent pairs; input and output: [head_count, length, dim].
+void EigenRotate(const float* input, int64_t head_count, int64_t length,
+                 int64_t dim, float* output, ThreadPool& pool);
+
+// Which copy runs: "baseline", "AVX2" or "AVX-512".
 const char* EigenInstructionSet();
 
 }  // namespace locus::bench
