@@ -55,8 +55,9 @@ SideBySide::SideBySide(const std::vector<Contender>& contenders, double seconds)
     round += time * static_cast<double>(calls.back());
   }
   const double rounds =
-      round > kLongRound ? 1
-                         : std::clamp(seconds / round, kMinRounds, kMaxRounds);
+      seconds == 0 || round > kLongRound
+          ? 1
+          : std::clamp(seconds / round, kMinRounds, kMaxRounds);
   for (int r = 0; r < static_cast<int>(rounds); ++r) {
     for (size_t i = 0; i < contenders.size(); ++i) {
       seconds_[i].push_back(TimeOf(contenders[i].run, calls[i]));

@@ -20,7 +20,8 @@ struct Contender {
 class SideBySide {
  public:
   // Takes about so many seconds: rounds are repeated at least five times, but
-  // what needs ten seconds for a round runs once.
+  // what needs ten seconds for a round runs once. With 0, there is one round of
+  // whatever length, to see that all of it runs.
   SideBySide(const std::vector<Contender>& contenders, double seconds);
 
   // Of one call, the median of the rounds.

@@ -2,7 +2,7 @@
 // list and its files of results work as ever.
 //
 // A row is a benchmark whose name is TABLE/LABEL/LABEL/..., such as
-// Attention/T2048,H8,D64/rope,causal/threads:1. The labels are its first cells,
+// Scheme/T2048,H8,D64/rope,causal/threads:1. The labels are its first cells,
 // and its counters the others.
 #pragma once
 
