@@ -239,7 +239,7 @@ v1::PromiseAnswer ToProto(Promise::Answer answer) {
 void ToProto(Tensor tensor, v1::Tensor* proto) {
   proto->set_dtype(ToProtoDType(tensor.dtype()));
   proto->mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
-  proto->set_data(tensor.TakeBytes());
+  proto->set_data(tensor.at(0), tensor.byte_count());
 }
 
 void ToProto(Encoding encoding, v1::EncodeResponse* response) {

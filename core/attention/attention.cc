@@ -324,8 +324,10 @@ AttentionOutputs AttentionJob::AllocateOutputs() const {
   out.output = Tensor(
       p.dtype, {p.batch_count, p.query_head_count, p.query_count, p.value_dim});
   if (p.return_weights) {
-    out.weights.emplace(p.wide_dtype, Shape{p.batch_count, p.query_head_count,
-                                            p.query_count, p.key_count});
+    // Keys that no query of a block sees are never visited.
+    out.weights = Tensor::Zeros(
+        p.wide_dtype,
+        {p.batch_count, p.query_head_count, p.query_count, p.key_count});
   }
   if (p.return_log_sum_exp) {
     out.log_sum_exp.emplace(

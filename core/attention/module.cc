@@ -190,8 +190,8 @@ class ModuleRun {
     LOCUS_ASSIGN_OR_RETURN(const AttentionJob job,
                            plan_.HeadsJob(q.data(), k.data(), v.data()));
     LOCUS_ASSIGN_OR_RETURN(AttentionOutputs out, job.Run(pool_, stop_));
-    const std::string heads = out.output.TakeBytes();
-    out.output = Merge(reinterpret_cast<const T*>(heads.data()),
+    const Tensor heads = std::move(out.output);
+    out.output = Merge(reinterpret_cast<const T*>(heads.view().data),
                        Weight("wo", given ? &given->wo : nullptr));
     LOCUS_RETURN_IF_ERROR(stopper_.status());
     return out;

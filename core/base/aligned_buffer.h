@@ -22,13 +22,17 @@ class AlignedBuffer {
 
   T* get() const { return data_.get(); }
 
+  // Hands the array to someone else, who gives it to Free in the end.
+  T* Release() { return data_.release(); }
+  static void Free(void* data) {
+    ::operator delete(data, std::align_val_t(kAlignment));
+  }
+
  private:
-  struct Free {
-    void operator()(T* data) const {
-      ::operator delete(data, std::align_val_t(kAlignment));
-    }
+  struct Deleter {
+    void operator()(T* data) const { Free(data); }
   };
-  std::unique_ptr<T, Free> data_;
+  std::unique_ptr<T, Deleter> data_;
 };
 
 }  // namespace locus

@@ -1,5 +1,6 @@
 #include "core/base/tensor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,12 +64,23 @@ absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
 Tensor::Tensor(DType dtype, Shape shape)
     : dtype_(dtype),
       shape_(std::move(shape)),
-      bytes_(*ElementCount(shape_) * SizeOf(dtype), '\0') {}
+      bytes_(*ElementCount(shape_) * SizeOf(dtype)) {}
+
+Tensor Tensor::Zeros(DType dtype, Shape shape) {
+  Tensor tensor(dtype, std::move(shape));
+  std::fill_n(tensor.at(0), tensor.byte_count(), '\0');
+  return tensor;
+}
+
+Tensor::Tensor(const Tensor& other)
+    : dtype_(other.dtype_), shape_(other.shape_) {
+  if (other.bytes_.get() == nullptr) return;
+  bytes_ = AlignedBuffer<char>(byte_count());
+  std::copy_n(other.bytes_.get(), byte_count(), at(0));
+}
+
+Tensor& Tensor::operator=(const Tensor& other) { return *this = Tensor(other); }
 
 int64_t Tensor::element_count() const { return *ElementCount(shape_); }
-
-TensorView Tensor::view() const {
-  return TensorView{dtype_, shape_, bytes_.data()};
-}
 
 }  // namespace locus

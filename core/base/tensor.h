@@ -2,10 +2,11 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/aligned_buffer.h"
 #include "core/base/dtype.h"
 #include "core/base/shape.h"
 
@@ -36,26 +37,35 @@ struct TensorView {
 absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
                                           absl::string_view bytes);
 
-// A tensor to write: the bytes lie in a string, which moves into a message
-// without being copied.
+// A tensor to write, aligned for any vector. Whoever makes one writes every
+// element: filling a large result with zeros first would cost as much as many a
+// kernel takes to compute it.
 class Tensor {
  public:
   Tensor() = default;
-  // All zero. The element count must have been checked and reserved.
+  // Uninitialised. The element count must have been checked and reserved.
   Tensor(DType dtype, Shape shape);
+  // For those who write only some of the elements.
+  static Tensor Zeros(DType dtype, Shape shape);
+  Tensor(const Tensor& other);
+  Tensor& operator=(const Tensor& other);
+  Tensor(Tensor&&) noexcept = default;
+  Tensor& operator=(Tensor&&) noexcept = default;
+  ~Tensor() = default;
 
   DType dtype() const { return dtype_; }
   const Shape& shape() const { return shape_; }
   int64_t element_count() const;
-  char* at(int64_t element) { return bytes_.data() + element * SizeOf(dtype_); }
-  TensorView view() const;
+  int64_t byte_count() const { return element_count() * SizeOf(dtype_); }
+  char* at(int64_t element) { return bytes_.get() + element * SizeOf(dtype_); }
+  TensorView view() const { return {dtype_, shape_, bytes_.get()}; }
   // Gives the bytes away.
-  std::string TakeBytes() { return std::move(bytes_); }
+  AlignedBuffer<char> TakeBytes() { return std::move(bytes_); }
 
  private:
   DType dtype_ = DType::kFloat32;
   Shape shape_;
-  std::string bytes_;
+  AlignedBuffer<char> bytes_;
 };
 
 }  // namespace locus

@@ -51,6 +51,11 @@ inline std::vector<double> Values(const Tensor& tensor) {
   return Values(tensor.view());
 }
 
+// For comparing to the bit.
+inline std::string Bytes(const Tensor& tensor) {
+  return {tensor.view().data, static_cast<size_t>(tensor.byte_count())};
+}
+
 // The largest difference, each relative to the larger of 1 and the expected
 // magnitude of the whole tensor; NaNs and infinities must stand in the same
 // places.

@@ -56,7 +56,9 @@ EvaluationCell MakeCell(int64_t map_bytes) {
   cell.seed = 7;
   cell.eval_length = 128;
   for (char c = 'a'; c <= 'z'; ++c) cell.metrics[std::string(8, c)] = c / 3.0;
-  if (map_bytes > 0) cell.attention_map.emplace(DType::kBool, Shape{map_bytes});
+  if (map_bytes > 0) {
+    cell.attention_map = Tensor::Zeros(DType::kBool, {map_bytes});
+  }
   return cell;
 }
 

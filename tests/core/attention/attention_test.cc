@@ -13,7 +13,7 @@ using testing::MustMake;
 using testing::Values;
 
 Tensor Zeros(const Shape& shape, DType dtype = DType::kFloat32) {
-  return Tensor(dtype, shape);
+  return Tensor::Zeros(dtype, shape);
 }
 
 // The status of a call with these shapes.
@@ -90,12 +90,12 @@ TEST(AttentionJobTest, OptionsAreChecked) {
   for (const Shape& bad : {Shape{2}, Shape{2, 3}, Shape{4, 1, 3},
                            Shape{1, 2, 4, 3, 3}, Shape{0}}) {
     if (bad == Shape{4, 1, 3}) continue;  // heads, any query, keys: fits
-    const Tensor mask(DType::kBool, bad);
+    const Tensor mask = Tensor::Zeros(DType::kBool, bad);
     options = {};
     options.mask = mask.view();
     EXPECT_EQ(refused(options), "options.mask.shape") << ToString(bad);
   }
-  const Tensor integers(DType::kInt64, {3});
+  const Tensor integers = Tensor::Zeros(DType::kInt64, {3});
   options = {};
   options.mask = integers.view();
   EXPECT_EQ(refused(options), "options.mask.dtype");

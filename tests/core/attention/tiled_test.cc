@@ -11,6 +11,7 @@
 namespace locus {
 namespace {
 
+using testing::Bytes;
 using testing::Difference;
 using testing::MakeTensor;
 using testing::MustMake;
@@ -220,7 +221,7 @@ TEST(TiledTest, LargeLogitsStayExact) {
 TEST(TiledTest, FullyMaskedRowsAreZero) {
   const Sizes s{.queries = 5, .keys = 70};
   const Problem problem(s, DType::kFloat32, 2);
-  Tensor mask(DType::kBool, {5, 70});
+  Tensor mask = Tensor::Zeros(DType::kBool, {5, 70});
   for (int64_t n = 0; n < 70; ++n) *mask.at(2 * 70 + n) = 1;
   AttentionOptions options;
   options.mask = mask.view();
@@ -264,7 +265,7 @@ TEST(TiledTest, LargeNegativeMaskIsNotHidden) {
 TEST(TiledTest, AlibiWithNearKeysMaskedIsExact) {
   const Sizes s{.query_heads = 2, .key_heads = 2, .queries = 3, .keys = 40};
   const Problem problem(s, DType::kFloat32, 13);
-  Tensor mask(DType::kBool, {40});
+  Tensor mask = Tensor::Zeros(DType::kBool, {40});
   for (int64_t j = 0; j < 20; ++j) *mask.at(j) = 1;
   std::vector<int64_t> ids(40);
   for (int64_t j = 0; j < 40; ++j) ids[j] = j < 20 ? j : 1000000 + j;
@@ -286,7 +287,7 @@ double MaskedPoisonDifference(double poison, bool additive, DType dtype) {
     WriteRow(dtype, row.data(), 16, problem.k.at(j * 16));
     WriteRow(dtype, row.data(), 12, problem.v.at(j * 12));
   }
-  Tensor mask(DType::kBool, {90});
+  Tensor mask = Tensor::Zeros(DType::kBool, {90});
   for (int64_t j = 0; j < 80; ++j) *mask.at(j) = 1;
   std::vector<double> added(90, 0.0);
   std::fill(added.begin() + 80, added.end(), -kInfinity);
@@ -342,10 +343,10 @@ TEST(TiledTest, BitIdenticalForAnyNumberOfThreads) {
   options.query_offset = 20;
   const auto job = MustCreate(*MustMake("alibi"), problem, options);
   ThreadPool one(1);
-  const std::string expected = job.Run(one, nullptr)->output.TakeBytes();
+  const std::string expected = Bytes(job.Run(one, nullptr)->output);
   for (const int threads : {2, 3, 8}) {
     ThreadPool pool(threads);
-    EXPECT_EQ(job.Run(pool, nullptr)->output.TakeBytes(), expected) << threads;
+    EXPECT_EQ(Bytes(job.Run(pool, nullptr)->output), expected) << threads;
   }
 }
 

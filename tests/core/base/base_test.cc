@@ -1,4 +1,5 @@
 // Sizes, types, streams, positions and threads.
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <limits>
@@ -56,6 +57,47 @@ TEST(TensorTest, EmptyTensorsHaveSensibleExtents) {
   EXPECT_EQ(
       FieldOf(MakeTensorView(DType::kFloat32, {0, kMax, kMax}, "").status()),
       "shape");
+}
+
+TEST(TensorTest, VectorsLoadFromItsStart) {
+  for (const int64_t count : {0, 1, 3, 1000, 100000}) {
+    Tensor tensor(DType::kFloat32, {count});
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.at(0)) % 64, 0);
+  }
+}
+
+TEST(TensorTest, ZerosAreZeroWhateverLayThereBefore) {
+  constexpr int64_t kCount = 1000;
+  {
+    Tensor used(DType::kFloat64, {kCount});
+    std::fill_n(used.at(0), used.byte_count(), 'x');
+  }
+  const Tensor zeros = Tensor::Zeros(DType::kFloat64, {kCount});
+  const char* const data = zeros.view().data;
+  EXPECT_TRUE(std::all_of(data, data + zeros.byte_count(),
+                          [](char byte) { return byte == 0; }));
+}
+
+TEST(TensorTest, CopiesHaveBytesOfTheirOwn) {
+  Tensor original = Tensor::Zeros(DType::kBool, {2});
+  const Tensor copy = original;
+  *original.at(1) = 1;
+  EXPECT_EQ(copy.view().data[1], 0);
+  const Tensor nothing;
+  EXPECT_EQ(Tensor(nothing).view().data, nullptr);
+}
+
+TEST(TensorTest, BytesOutliveTheTensorThatGaveThemAway) {
+  AlignedBuffer<char> bytes;
+  {
+    Tensor tensor = Tensor::Zeros(DType::kInt64, {3});
+    *tensor.at(1) = 7;
+    bytes = tensor.TakeBytes();
+  }
+  char* const released = bytes.Release();
+  EXPECT_EQ(bytes.get(), nullptr);
+  EXPECT_EQ(released[8], 7);
+  AlignedBuffer<char>::Free(released);
 }
 
 TEST(DTypeTest, NarrowTypesRoundToNearestEven) {

@@ -371,7 +371,7 @@ TEST(ArgumentsTest, RangesAndKindsAreChecked) {
             "alibi.slopes[1]");
   EXPECT_EQ(refuse("learned", With("max_length", int64_t{0})),
             "learned.max_length");
-  const Tensor flags(DType::kBool, {2, 2});
+  const Tensor flags = Tensor::Zeros(DType::kBool, {2, 2});
   EXPECT_EQ(refuse("learned", With("table", flags.view())),
             "learned.table.dtype");
 }

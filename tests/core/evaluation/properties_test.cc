@@ -298,7 +298,7 @@ TEST(ParametersTest, GivenSlopesBreakNoPromise) {
 }
 
 TEST(ParametersTest, GivenTablesBreakNoPromise) {
-  const Tensor zeros(DType::kFloat32, {32, 4});
+  const Tensor zeros = Tensor::Zeros(DType::kFloat32, {32, 4});
   Arguments given;
   given.Set("table", zeros.view());
   ExpectKept("learned", given);
