@@ -18,6 +18,15 @@ void Rotation::Angles(int64_t position, T* cos, T* sin) const {
 }
 
 template <typename T>
+void Rotation::AngleRows(const Positions& positions, int64_t first,
+                         int64_t count, T* cos, T* sin) const {
+  for (int64_t i = 0; i < count; ++i) {
+    Angles(positions[first + i], cos + i * pair_count(),
+           sin + i * pair_count());
+  }
+}
+
+template <typename T>
 void Rotation::Apply(const T* cos, const T* sin, T* row) const {
   const int64_t pairs = pair_count();
   const bool adjacent = pairing == Pairing::kAdjacent;
@@ -35,6 +44,10 @@ void Rotation::Apply(const T* cos, const T* sin, T* row) const {
 
 template void Rotation::Angles(int64_t, float*, float*) const;
 template void Rotation::Angles(int64_t, double*, double*) const;
+template void Rotation::AngleRows(const Positions&, int64_t, int64_t, float*,
+                                  float*) const;
+template void Rotation::AngleRows(const Positions&, int64_t, int64_t, double*,
+                                  double*) const;
 template void Rotation::Apply(const float*, const float*, float*) const;
 template void Rotation::Apply(const double*, const double*, double*) const;
 

@@ -19,6 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/base/positions.h"
 #include "core/encoding/parameters.h"
 
 namespace locus {
@@ -76,6 +77,11 @@ struct Rotation {
   // taken in double, whatever T is.
   template <typename T>
   void Angles(int64_t position, T* cos, T* sin) const;
+  // The same for positions[first] and the count - 1 after it; cos and sin:
+  // [count, pairs]. What a row is does not depend on the others asked for.
+  template <typename T>
+  void AngleRows(const Positions& positions, int64_t first, int64_t count,
+                 T* cos, T* sin) const;
   // Turns one row of channels in place.
   template <typename T>
   void Apply(const T* cos, const T* sin, T* row) const;

@@ -257,6 +257,26 @@ TEST(RopeTest, AnglesAreRightFarOut) {
   }
 }
 
+TEST(RopeTest, RowsOfAnglesDoNotDependOnHowTheyAreAskedFor) {
+  const Rotation rope = CompileRope({}, 22);
+  constexpr int64_t kCount = 100;
+  const int64_t pairs = rope.pair_count();
+  for (const auto& positions :
+       {*Positions::Range(999983, kCount), *Positions::Range(0, kCount)}) {
+    std::vector<float> cos(kCount * pairs), sin(kCount * pairs);
+    rope.AngleRows(positions, 0, kCount, cos.data(), sin.data());
+    for (const int64_t piece : {1, 7, 32, 64}) {
+      std::vector<float> c(kCount * pairs), s(kCount * pairs);
+      for (int64_t i = 0; i < kCount; i += piece) {
+        rope.AngleRows(positions, i, std::min(piece, kCount - i), &c[i * pairs],
+                       &s[i * pairs]);
+      }
+      EXPECT_EQ(c, cos) << piece;
+      EXPECT_EQ(s, sin) << piece;
+    }
+  }
+}
+
 // --- ALiBi -----------------------------------------------------------------
 
 std::vector<double> Slopes(Arguments arguments, int64_t head_count) {
