@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/attention/angles.h"
+#include "core/attention/few_queries.h"
 #include "core/attention/problem.h"
 #include "core/attention/scratch.h"
 #include "core/attention/tile.h"
@@ -70,29 +72,6 @@ bool CanPrune(const AttentionProblem& problem) {
 int64_t OffsetBiasElements(const AttentionProblem& problem) {
   return problem.query_count + problem.key_count + kMaxBlockQueries;
 }
-
-// Cosines and sines of a sequence, computed once for all heads.
-template <typename T>
-struct Angles {
-  int64_t pairs = 0;
-  std::vector<T> cos;  // [positions, pairs]
-  std::vector<T> sin;  // [positions, pairs]
-
-  void Fill(const Rotation& rotation, const Positions& positions,
-            ThreadPool& pool, Stopper& stopper) {
-    constexpr int64_t kRows = 64;
-    pairs = rotation.pair_count();
-    cos.resize(positions.size() * pairs);
-    sin.resize(positions.size() * pairs);
-    pool.ParallelFor((positions.size() + kRows - 1) / kRows, [&](int64_t n) {
-      if (stopper.ShouldStop()) return;
-      const int64_t end = std::min(positions.size(), (n + 1) * kRows);
-      for (int64_t i = n * kRows; i < end; ++i) {
-        rotation.Angles(positions[i], &cos[i * pairs], &sin[i * pairs]);
-      }
-    });
-  }
-};
 
 template <typename T>
 class TiledAttention {
@@ -159,8 +138,8 @@ class TiledAttention {
     task.head = first_head + slot;
     task.first = first;
     task.count = std::min(kTileKeys, problem_.key_count - first);
-    task.cos = key_angles_.cos.data();
-    task.sin = key_angles_.sin.data();
+    task.cos = key_angles_.cos();
+    task.sin = key_angles_.sin();
     task.measure = prune_;
     task.keys =
         keys_.get() + slot * PackedKeyElements(problem_) + first * problem_.dim;
@@ -230,8 +209,8 @@ class TiledAttention {
       task.head = {keys_.get() + slot * PackedKeyElements(problem_),
                    values_.get() + slot * PackedValueElements(problem_),
                    tiles_.data() + slot * TileCount(problem_)};
-      task.query_cos = query_angles_.cos.data();
-      task.query_sin = query_angles_.sin.data();
+      task.query_cos = query_angles_.cos();
+      task.query_sin = query_angles_.sin();
       task.bias_mode = bias_mode_;
       if (bias_mode_ == BiasMode::kOffsets) {
         task.offset_bias =
@@ -258,8 +237,8 @@ class TiledAttention {
   AlignedBuffer<T> values_;
   std::vector<TileFacts> tiles_;
   AlignedBuffer<double> offset_bias_;
-  Angles<T> query_angles_;
-  Angles<T> key_angles_;
+  AngleTable<T> query_angles_;
+  AngleTable<T> key_angles_;
 };
 
 }  // namespace
@@ -278,6 +257,9 @@ int64_t BlockScratchBytes(const AttentionProblem& problem) {
 
 int64_t TiledScratchBytes(const AttentionProblem& problem, int thread_count) {
   if (problem.batch_count == 0 || problem.query_count == 0) return 0;
+  if (HasFewQueries(problem)) {
+    return FewQueriesScratchBytes(problem, thread_count);
+  }
   const int64_t element = SizeOf(problem.wide_dtype);
   const int64_t blocks = problem.batch_count * problem.query_head_count *
                          (problem.query_count / (kMaxBlockQueries / 8) + 1);
@@ -300,6 +282,9 @@ int64_t TiledScratchBytes(const AttentionProblem& problem, int thread_count) {
 absl::Status AttendTiled(const AttentionProblem& problem, ThreadPool& pool,
                          const StopCheck& stop, AttentionOutputs& out) {
   if (out.output.element_count() == 0) return absl::OkStatus();
+  if (HasFewQueries(problem)) {
+    return AttendFewQueries(problem, pool, stop, out);
+  }
   if (problem.wide_dtype == DType::kFloat64) {
     return TiledAttention<double>(problem, pool, stop, out).Run();
   }

@@ -1,0 +1,339 @@
+// A handful of queries against one chunk of keys, compiled for every
+// instruction set that pays and chosen at run time. Scores are in units of
+// log2, as in tiled_block.cc.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/attention/added_terms.h"
+#include "core/attention/few_queries.h"
+#include "core/attention/tile.h"
+
+// The generic build runs everywhere; the steps left out here gain little over
+// the next lower one and cost compile time.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/attention/chunk.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include <hwy/contrib/math/math-inl.h>
+#include <hwy/highway.h>
+
+#include "core/attention/scratch.h"
+#include "core/attention/tile-inl.h"
+#include "core/base/flush_denormals.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace locus {
+namespace HWY_NAMESPACE {
+
+// products[r] = query times rows[r * dim ...], for kCount rows.
+template <typename T, int kCount>
+HWY_INLINE void Dots(const T* HWY_RESTRICT query, const T* HWY_RESTRICT rows,
+                     int64_t dim, T* HWY_RESTRICT products) {
+  constexpr Tag<T> d;
+  Vector<T> sum[kCount];
+  for (int r = 0; r < kCount; ++r) sum[r] = hn::Zero(d);
+  int64_t c = 0;
+  for (; c + Lanes<T>() <= dim; c += Lanes<T>()) {
+    const auto x = hn::LoadU(d, query + c);
+    for (int r = 0; r < kCount; ++r) {
+      sum[r] = hn::MulAdd(x, hn::LoadU(d, rows + r * dim + c), sum[r]);
+    }
+  }
+  for (int r = 0; r < kCount; ++r) {
+    T total = hn::GetLane(hn::SumOfLanes(d, sum[r]));
+    for (int64_t n = c; n < dim; ++n) total += query[n] * rows[r * dim + n];
+    products[r] = total;
+  }
+}
+
+// output[c ...] += sum over n of weights[n] * rows[n * stride + c ...], kCount
+// vectors of columns.
+template <typename T, int kCount>
+HWY_INLINE void AddColumns(const T* HWY_RESTRICT weights,
+                           const T* HWY_RESTRICT rows, int64_t stride,
+                           int64_t count, T* HWY_RESTRICT output) {
+  constexpr Tag<T> d;
+  Vector<T> sum[kCount];
+  for (int v = 0; v < kCount; ++v) {
+    sum[v] = hn::LoadU(d, output + v * Lanes<T>());
+  }
+  for (int64_t n = 0; n < count; ++n) {
+    const auto x = hn::Set(d, weights[n]);
+    for (int v = 0; v < kCount; ++v) {
+      sum[v] = hn::MulAdd(x, hn::LoadU(d, rows + n * stride + v * Lanes<T>()),
+                          sum[v]);
+    }
+  }
+  for (int v = 0; v < kCount; ++v) {
+    hn::StoreU(sum[v], d, output + v * Lanes<T>());
+  }
+}
+
+template <typename T>
+HWY_INLINE void AddRows(const T* weights, const T* rows, int64_t dim,
+                        int64_t count, T* output) {
+  constexpr int64_t kLanes = Lanes<T>();
+  int64_t c = 0;
+  for (; c + 8 * kLanes <= dim; c += 8 * kLanes) {
+    AddColumns<T, 8>(weights, rows + c, dim, count, output + c);
+  }
+  for (; c + 2 * kLanes <= dim; c += 2 * kLanes) {
+    AddColumns<T, 2>(weights, rows + c, dim, count, output + c);
+  }
+  for (; c + kLanes <= dim; c += kLanes) {
+    AddColumns<T, 1>(weights, rows + c, dim, count, output + c);
+  }
+  for (; c < dim; ++c) {
+    for (int64_t n = 0; n < count; ++n) {
+      output[c] += weights[n] * rows[n * dim + c];
+    }
+  }
+}
+
+template <typename T>
+class Chunk {
+ public:
+  explicit Chunk(const ChunkTask<T>& task)
+      : task_(task),
+        problem_(*task.problem),
+        group_(problem_.query_head_count / problem_.key_head_count),
+        rows_(group_ * problem_.query_count) {
+    char* next = ThreadScratch(ChunkScratchBytes(problem_));
+    const auto take = [&](int64_t count) {
+      T* const piece = reinterpret_cast<T*>(next);
+      next += RoundUp(count * static_cast<int64_t>(sizeof(T)),
+                      AlignedBuffer<char>::kAlignment);
+      return piece;
+    };
+    tile_ = take(kTileKeys * std::max(problem_.dim, problem_.value_dim));
+    scores_ = take(rows_ * kChunkKeys);
+    terms_ = reinterpret_cast<double*>(take(2 * kChunkKeys));
+  }
+
+  void Run() {
+    ForEachTile(problem_.inputs.k, problem_.dim, /*turns=*/true,
+                [this](const Tile& tile) { Score(tile); });
+    for (int64_t r = 0; r < rows_; ++r) TakeSoftmax(r);
+    ForEachTile(problem_.inputs.v, problem_.value_dim, /*turns=*/false,
+                [this](const Tile& tile) { AddValues(tile); });
+  }
+
+ private:
+  // Rows of keys or values, as T.
+  struct Tile {
+    int64_t first = 0;  // key
+    int64_t count = 0;
+    const T* rows = nullptr;
+  };
+
+  template <typename Body>
+  void ForEachTile(const TensorView& tensor, int64_t dim, bool turns,
+                   const Body& body) {
+    const Rotation* const rotation =
+        turns && problem_.rotation ? &*problem_.rotation : nullptr;
+    const bool as_it_is =
+        rotation == nullptr && tensor.dtype == problem_.wide_dtype &&
+        reinterpret_cast<uintptr_t>(tensor.data) % alignof(T) == 0;
+    const int64_t head = task_.b * problem_.key_head_count + task_.key_head;
+    for (int64_t first = task_.first_key; first < task_.last_key;
+         first += kTileKeys) {
+      const int64_t count = std::min(kTileKeys, task_.last_key - first);
+      const char* const bytes =
+          tensor.at((head * problem_.key_count + first) * dim);
+      if (as_it_is) {
+        body(Tile{first, count, reinterpret_cast<const T*>(bytes)});
+        continue;
+      }
+      ReadRow(tensor.dtype, bytes, count * dim, tile_);
+      for (int64_t n = 0; rotation != nullptr && n < count; ++n) {
+        const int64_t angle = (first + n) * rotation->pair_count();
+        rotation->Apply(task_.key_cos + angle, task_.key_sin + angle,
+                        tile_ + n * dim);
+      }
+      body(Tile{first, count, tile_});
+    }
+  }
+
+  T* Scores(int64_t row) const { return scores_ + row * kChunkKeys; }
+  int64_t Query(int64_t row) const { return row % problem_.query_count; }
+
+  // The keys of the chunk that a row sees.
+  KeyInterval Visible(int64_t row) const {
+    const KeyInterval all = problem_.VisibleKeys(Query(row));
+    const int64_t first = std::max(all.first, task_.first_key);
+    return {first, std::max(first, std::min(all.last, task_.last_key))};
+  }
+
+  void Score(const Tile& tile) {
+    const int64_t dim = problem_.dim;
+    for (int64_t r = 0; r < rows_; ++r) {
+      const KeyInterval visible = Visible(r);
+      if (visible.first >= tile.first + tile.count ||
+          visible.last <= tile.first) {
+        continue;
+      }
+      const T* const query = task_.queries + r * dim;
+      T* const scores = Scores(r) + (tile.first - task_.first_key);
+      int64_t n = 0;
+      for (; n + kGroup <= tile.count; n += kGroup) {
+        Dots<T, kGroup>(query, tile.rows + n * dim, dim, scores + n);
+      }
+      for (; n < tile.count; ++n) {
+        Dots<T, 1>(query, tile.rows + n * dim, dim, scores + n);
+      }
+    }
+  }
+
+  // From scores to 2^(score - max), zero where hidden, and what they sum to.
+  void TakeSoftmax(int64_t row) {
+    ChunkResult<T>& result = task_.results[row];
+    const KeyInterval visible = Visible(row);
+    T* const scores = Scores(row) + (visible.first - task_.first_key);
+    const int64_t count = visible.last - visible.first;
+    if (problem_.softcap > 0) Cap(scores, count);
+    if (problem_.bias != nullptr || problem_.mask) {
+      result.max = AddTerms(row, visible, scores);
+    } else {
+      result.max = Shift(scores, count);
+    }
+    result.sum = PowersOfTwo(scores, count);
+    if (result.weights != nullptr) {
+      std::copy_n(scores, count, result.weights + visible.first);
+    }
+  }
+
+  void Cap(T* scores, int64_t count) {
+    constexpr Tag<T> d;
+    const auto cap = hn::Set(d, static_cast<T>(problem_.softcap * kLog2E));
+    // The room behind the last score is there.
+    for (int64_t n = 0; n < count; n += Lanes<T>()) {
+      hn::StoreU(hn::Mul(cap, hn::Tanh(d, hn::LoadU(d, scores + n))), d,
+                 scores + n);
+    }
+  }
+
+  // Makes scores relative to the largest, which it returns.
+  static double Shift(T* scores, int64_t count) {
+    T max = -std::numeric_limits<T>::infinity();
+    for (int64_t n = 0; n < count; ++n) max = std::max(max, scores[n]);
+    if (max == -std::numeric_limits<T>::infinity()) max = 0;
+    for (int64_t n = 0; n < count; ++n) scores[n] -= max;
+    return max;
+  }
+
+  // Adds bias and mask in double, where no term is too large, and makes scores
+  // relative to the largest, which it returns. -inf hides.
+  double AddTerms(int64_t row, const KeyInterval& keys, T* scores) {
+    constexpr double kHidden = -std::numeric_limits<double>::infinity();
+    const int64_t h = task_.key_head * group_ + row / problem_.query_count;
+    const int64_t count = keys.last - keys.first;
+    AddedTerms(problem_, task_.b, h, problem_.bias != nullptr)
+        .Row(Query(row), keys.first, count, terms_);
+    double max = kHidden;
+    for (int64_t n = 0; n < count; ++n) {
+      if (terms_[n] != kHidden) terms_[n] += scores[n] * kLn2;
+      max = std::max(max, terms_[n]);
+    }
+    if (max == kHidden) max = 0;
+    for (int64_t n = 0; n < count; ++n) {
+      scores[n] = RelativeTerm<T>(terms_[n], max);
+    }
+    return max * kLog2E;
+  }
+
+  static double PowersOfTwo(T* scores, int64_t count) {
+    constexpr Tag<T> d;
+    auto sum = hn::Zero(d);
+    int64_t n = 0;
+    for (; n + Lanes<T>() <= count; n += Lanes<T>()) {
+      const auto p = Exp2<T>(hn::LoadU(d, scores + n));
+      hn::StoreU(p, d, scores + n);
+      sum = hn::Add(sum, p);
+    }
+    double total = hn::GetLane(hn::SumOfLanes(d, sum));
+    for (; n < count; ++n) {
+      scores[n] = hn::GetLane(Exp2<T>(hn::Set(d, scores[n])));
+      total += scores[n];
+    }
+    return total;
+  }
+
+  void AddValues(const Tile& tile) {
+    for (int64_t r = 0; r < rows_; ++r) {
+      const KeyInterval visible = Visible(r);
+      int64_t first = std::max(visible.first, tile.first);
+      const int64_t end = std::min(visible.last, tile.first + tile.count);
+      while (first < end) {
+        int64_t last = end;
+        if (problem_.mask) {
+          // A weight of zero may be a hidden key, whose value nobody sees.
+          first = SkipHidden(r, first, end);
+          last = FindHidden(r, first, end);
+        }
+        AddRows<T>(Scores(r) + (first - task_.first_key),
+                   tile.rows + (first - tile.first) * problem_.value_dim,
+                   problem_.value_dim, last - first, task_.results[r].output);
+        first = last;
+      }
+    }
+  }
+
+  bool IsHidden(int64_t row, int64_t j) const {
+    const int64_t h = task_.key_head * group_ + row / problem_.query_count;
+    return problem_.mask->At(task_.b, h, Query(row), j) ==
+           -std::numeric_limits<double>::infinity();
+  }
+  int64_t SkipHidden(int64_t row, int64_t j, int64_t end) const {
+    while (j < end && IsHidden(row, j)) ++j;
+    return j;
+  }
+  int64_t FindHidden(int64_t row, int64_t j, int64_t end) const {
+    while (j < end && !IsHidden(row, j)) ++j;
+    return j;
+  }
+
+  const ChunkTask<T>& task_;
+  const AttentionProblem& problem_;
+  const int64_t group_;  // query heads of a key head
+  const int64_t rows_;
+  T* tile_;
+  T* scores_;  // [rows, kChunkKeys]
+  double* terms_;
+};
+
+void AttendChunkF32(const ChunkTask<float>& task) {
+  const FlushDenormals flush;
+  Chunk<float>(task).Run();
+  TrimThreadScratch();
+}
+void AttendChunkF64(const ChunkTask<double>& task) {
+  Chunk<double>(task).Run();
+  TrimThreadScratch();
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace locus
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace locus {
+
+HWY_EXPORT(AttendChunkF32);
+HWY_EXPORT(AttendChunkF64);
+
+template <>
+void FewQueriesKernel<float>::AttendChunk(const ChunkTask<float>& task) {
+  HWY_DYNAMIC_DISPATCH(AttendChunkF32)(task);
+}
+template <>
+void FewQueriesKernel<double>::AttendChunk(const ChunkTask<double>& task) {
+  HWY_DYNAMIC_DISPATCH(AttendChunkF64)(task);
+}
+
+}  // namespace locus
+#endif  // HWY_ONCE
