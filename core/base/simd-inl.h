@@ -1,0 +1,36 @@
+// What kernels call vectors, for one instruction set.
+//
+// Included once for each target; see core/base/simd.h.
+#if defined(LOCUS_CORE_BASE_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_BASE_SIMD_INL_H_
+#undef LOCUS_CORE_BASE_SIMD_INL_H_
+#else
+#define LOCUS_CORE_BASE_SIMD_INL_H_
+#endif
+
+#include <cstdint>
+
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace locus {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+template <typename T>
+using Tag = hn::ScalableTag<T>;
+template <typename T>
+using Vector = hn::Vec<Tag<T>>;
+
+template <typename T>
+constexpr int64_t Lanes() {
+  return static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace locus
+HWY_AFTER_NAMESPACE();
+
+#endif
