@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/evaluation/compiled.h"
 
 namespace locus {
 namespace {
@@ -147,19 +148,9 @@ absl::StatusOr<Probe> Probe::WithinTable(const Scheme& scheme, int64_t limit,
   return Make(scheme, std::min(limit, scheme.table_length()), dim);
 }
 
-const AdditiveCode* Probe::code() const {
-  const auto* code = std::get_if<std::unique_ptr<AdditiveCode>>(&compiled_);
-  return code == nullptr ? nullptr : code->get();
-}
-
-const Rotation* Probe::rotation() const {
-  return std::get_if<Rotation>(&compiled_);
-}
-
-const ScoreBias* Probe::bias() const {
-  const auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_);
-  return bias == nullptr ? nullptr : bias->get();
-}
+const AdditiveCode* Probe::code() const { return CodeOf(compiled_); }
+const Rotation* Probe::rotation() const { return RotationOf(compiled_); }
+const ScoreBias* Probe::bias() const { return BiasOf(compiled_); }
 
 bool Probe::is_empty() const {
   return std::holds_alternative<std::monostate>(compiled_);

@@ -1,0 +1,105 @@
+#include "core/evaluation/pattern/scheme_measures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include <Eigen/Core>
+
+#include "absl/types/span.h"
+#include "core/evaluation/compiled.h"
+#include "core/evaluation/pattern/parts.h"
+
+namespace locus {
+namespace {
+
+constexpr double kPi = 3.14159265358979323846;
+
+// The code of one position after the other.
+class Codes {
+ public:
+  Codes(const AdditiveCode& code, int64_t dim) : code_(code), dim_(dim) {}
+
+  Eigen::VectorXd operator()(int64_t position) const {
+    Eigen::VectorXd row(dim_);
+    code_.Row(position, absl::MakeSpan(row.data(), row.size()));
+    return row;
+  }
+
+ private:
+  const AdditiveCode& code_;
+  const int64_t dim_;
+};
+
+double SimilarityDecay(const PatternCall& call, const Codes& codes) {
+  const int64_t half = call.eval_length / 2;
+  const int64_t pairs = call.eval_length - half;
+  const int64_t count = std::min(pairs, kMaxSampled);
+  double cosines = 0;
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t p = PartStart(n, pairs, count);
+    const Eigen::VectorXd a = codes(p);
+    const Eigen::VectorXd b = codes(p + half);
+    const double norms = a.norm() * b.norm();
+    if (norms > 0) cosines += a.dot(b) / norms;
+  }
+  return 1 - cosines / static_cast<double>(count);
+}
+
+double Novelty(const PatternCall& call, const Codes& codes, Stopper& stopper) {
+  const double step = (codes(1) - codes(0)).norm();
+  const Eigen::VectorXd last = codes(call.eval_length - 1);
+  double nearest = (last - codes(0)).norm();
+  const int64_t known = std::min(call.train_length, call.eval_length);
+  for (int64_t p = 1; p < known && !stopper.ShouldStop(); ++p) {
+    nearest = std::min(nearest, (last - codes(p)).norm());
+  }
+  return nearest / step;
+}
+
+double SlowPairShare(const PatternCall& call, const Rotation& rotation) {
+  double slow = 0;
+  for (const double frequency : rotation.frequencies) {
+    if (std::abs(frequency) * static_cast<double>(call.train_length) <
+        2 * kPi) {
+      slow += 1;
+    }
+  }
+  return slow / static_cast<double>(rotation.pair_count());
+}
+
+double BiasOutsideShare(const PatternCall& call) {
+  // Pairs (i, j), j <= i, below a distance: all of a triangle without its far
+  // corner. Unmasked, the other side mirrors it.
+  const double length = static_cast<double>(call.eval_length);
+  const double far = std::max<double>(
+      0, static_cast<double>(call.eval_length - call.train_length));
+  const double outside = far * (far + 1) / 2;
+  return call.settings.causal ? outside / (length * (length + 1) / 2)
+                              : 2 * outside / (length * length);
+}
+
+}  // namespace
+
+std::map<std::string, double> MeasureScheme(const PatternCall& call,
+                                            const CompiledScheme& compiled,
+                                            Stopper& stopper) {
+  std::map<std::string, double> measures;
+  if (const AdditiveCode* const code = CodeOf(compiled)) {
+    const Codes codes(*code, call.settings.dim);
+    measures["similarity_decay"] = SimilarityDecay(call, codes);
+    if (call.eval_length > 1) {
+      measures["novelty"] = Novelty(call, codes, stopper);
+    }
+  }
+  if (const Rotation* const rotation = RotationOf(compiled)) {
+    measures["slow_pair_share"] = SlowPairShare(call, *rotation);
+  }
+  if (BiasOf(compiled) != nullptr) {
+    measures["bias_outside_share"] = BiasOutsideShare(call);
+  }
+  return measures;
+}
+
+}  // namespace locus
