@@ -1,0 +1,79 @@
+#include "core/evaluation/summary/results.h"
+
+#include <algorithm>
+
+namespace locus {
+
+MeanInterval IntervalOf(const Values& values) {
+  std::vector<double> numbers;
+  for (const auto& [seed, value] : values) numbers.push_back(value);
+  return IntervalOf(absl::MakeConstSpan(numbers));
+}
+
+Values Difference(const Values& a, const Values& b) {
+  Values differences;
+  for (const auto& [seed, value] : a) {
+    if (const auto other = b.find(seed); other != b.end()) {
+      differences[seed] = value - other->second;
+    }
+  }
+  return differences;
+}
+
+Values Only(const SeedSet& seeds, const Values& values) {
+  Values kept;
+  for (const auto& [seed, value] : values) {
+    if (seeds.count(seed) != 0) kept[seed] = value;
+  }
+  return kept;
+}
+
+Results::Results(absl::Span<const EvaluationCell> cells) {
+  for (const EvaluationCell& cell : cells) {
+    for (const auto& [metric, value] : cell.metrics) {
+      values_[{cell.scheme_name, cell.eval_length}][metric][cell.seed] = value;
+    }
+  }
+}
+
+const std::map<std::string, Values>& Results::Metrics(const std::string& scheme,
+                                                      int64_t length) const {
+  static const auto* const none = new std::map<std::string, Values>();
+  const auto found = values_.find({scheme, length});
+  return found == values_.end() ? *none : found->second;
+}
+
+const Values& Results::At(const std::string& scheme, int64_t length,
+                          const std::string& metric) const {
+  static const auto* const none = new Values();
+  const auto& metrics = Metrics(scheme, length);
+  const auto found = metrics.find(metric);
+  return found == metrics.end() ? *none : found->second;
+}
+
+SeedSet Results::CommonSeeds(const std::vector<std::string>& schemes,
+                             int64_t length, const std::string& metric) const {
+  SeedSet common;
+  if (schemes.empty()) return common;
+  for (const auto& [seed, value] : At(schemes.front(), length, metric)) {
+    const bool in_all =
+        std::all_of(schemes.begin(), schemes.end(), [&](const auto& scheme) {
+          return At(scheme, length, metric).count(seed) != 0;
+        });
+    if (in_all) common.insert(seed);
+  }
+  return common;
+}
+
+int64_t Results::FarthestCommon(const std::vector<std::string>& schemes,
+                                const std::vector<int64_t>& lengths,
+                                const std::string& metric) const {
+  int64_t farthest = 0;
+  for (const int64_t length : lengths) {
+    if (CommonSeeds(schemes, length, metric).empty()) continue;
+    farthest = std::max(farthest, length);
+  }
+  return farthest;
+}
+
+}  // namespace locus
