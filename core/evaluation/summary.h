@@ -42,7 +42,10 @@ EvaluationSummary SummarizeTrained(const SummaryQuestion& question,
 //
 // The change of a scheme is the mean of three numbers from 0 to 1: by how much
 // entropy_shared and window_mass_shared change from train_length to the largest
-// length that all schemes have, and by which share mean_distance_shared does.
+// length for which all schemes share a seed, and by which share
+// mean_distance_shared does. It is taken over the seeds that they share there:
+// where a run was cut short, rows are means over what each scheme finished, and
+// may rank otherwise. If they share none, there is no winner.
 // Schemes whose position_effect at train_length is below 0.05 are not compared:
 // where positions hardly matter, steadiness says nothing of them. Equal changes
 // go to the one asked for first, and the reason calls them equal; it also names

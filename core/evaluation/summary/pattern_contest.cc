@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -21,21 +21,14 @@ class PatternContest {
 
   void Decide(EvaluationSummary* summary) {
     const std::vector<std::string> carrying = Carrying();
-    far_ = results_.FarthestCommon(carrying, question_.eval_lengths,
-                                   "mean_distance_shared");
-    for (const std::string& scheme : carrying) {
-      if (const auto change = Change(scheme)) {
-        changes_.push_back({scheme, *change});
-      } else {
-        missing_.push_back(scheme);
-      }
-    }
-    if (changes_.empty() || far_ <= near_) {
-      summary->reason = absl::StrCat(
-          "No winner: no scheme that carries positions was measured both at "
-          "length ",
-          near_, " and beyond.", LeftOut(), Missing());
+    FindCommon(carrying);
+    if (seeds_.empty()) {
+      summary->reason =
+          absl::StrCat("No winner: ", WhyNone(carrying), LeftOut(), Missing());
       return;
+    }
+    for (const std::string& scheme : carrying) {
+      changes_.push_back({scheme, Change(scheme)});
     }
     // Stable, so that equals stay in the order asked for.
     std::stable_sort(
@@ -62,24 +55,58 @@ class PatternContest {
     double size;
   };
 
-  std::optional<double> Mean(const std::string& scheme, int64_t length,
-                             const std::string& metric) const {
-    const MeanInterval mean = IntervalOf(results_.At(scheme, length, metric));
-    if (mean.count == 0) return std::nullopt;
-    return mean.mean;
+  // The seeds for which a scheme has all that decides, in range and at a
+  // length.
+  SeedSet SeedsOf(const std::string& scheme, int64_t length) const {
+    SeedSet seeds;
+    for (const auto& [seed, value] :
+         results_.At(scheme, near_, kStatistics[0].metric)) {
+      const bool has_all = std::all_of(
+          std::begin(kStatistics), std::end(kStatistics),
+          [&, n = seed](const Statistic& statistic) {
+            return results_.At(scheme, near_, statistic.metric).count(n) != 0 &&
+                   results_.At(scheme, length, statistic.metric).count(n) != 0;
+          });
+      if (has_all) seeds.insert(seed);
+    }
+    return seeds;
+  }
+
+  // The largest length beyond the one in range for which all schemes share a
+  // seed, and the seeds they share.
+  void FindCommon(const std::vector<std::string>& schemes) {
+    if (schemes.empty()) return;
+    for (const int64_t length : question_.eval_lengths) {
+      if (length <= near_) continue;
+      SeedSet common = SeedsOf(schemes.front(), length);
+      for (const std::string& scheme : schemes) {
+        common = Intersection(common, SeedsOf(scheme, length));
+      }
+      if (common.empty()) continue;
+      far_ = length;
+      seeds_ = std::move(common);
+    }
+  }
+
+  // Over the seeds that all schemes share.
+  double Mean(const std::string& scheme, int64_t length,
+              const std::string& metric) const {
+    return IntervalOf(Only(seeds_, results_.At(scheme, length, metric))).mean;
   }
 
   // The schemes whose positions matter; notes the others.
   std::vector<std::string> Carrying() {
     std::vector<std::string> carrying;
     for (const std::string& scheme : question_.scheme_names) {
-      const auto effect = Mean(scheme, near_, "position_effect");
-      if (!effect || !IsMeasured(scheme)) {
+      const MeanInterval effect =
+          IntervalOf(results_.At(scheme, near_, "position_effect"));
+      if (effect.count == 0 || !IsMeasured(scheme)) {
         missing_.push_back(scheme);
-      } else if (*effect >= kLeastEffect) {
+      } else if (effect.mean >= kLeastEffect) {
         carrying.push_back(scheme);
       } else {
-        left_out_.push_back(absl::StrCat(scheme, " (", Short(*effect), ")"));
+        left_out_.push_back(
+            absl::StrCat(scheme, " (", Short(effect.mean), ")"));
       }
     }
     return carrying;
@@ -88,32 +115,35 @@ class PatternContest {
   // Whether all that decides is there in range and, if there is one, at a
   // larger length.
   bool IsMeasured(const std::string& scheme) const {
-    const auto has_all = [&](int64_t length) {
-      return std::all_of(
-          std::begin(kStatistics), std::end(kStatistics),
-          [&](const Statistic& statistic) {
-            return Mean(scheme, length, statistic.metric).has_value();
-          });
-    };
-    bool beyond = question_.eval_lengths.empty() ||
-                  question_.eval_lengths.back() <= near_;
-    for (const int64_t length : question_.eval_lengths) {
-      beyond |= length > near_ && has_all(length);
+    const std::vector<int64_t>& lengths = question_.eval_lengths;
+    if (lengths.empty() || lengths.back() <= near_) {
+      return !SeedsOf(scheme, near_).empty();
     }
-    return beyond && has_all(near_);
+    return std::any_of(lengths.begin(), lengths.end(), [&](int64_t length) {
+      return length > near_ && !SeedsOf(scheme, length).empty();
+    });
   }
 
-  // Nothing if a metric is missing.
-  std::optional<double> Change(const std::string& scheme) const {
+  double Change(const std::string& scheme) const {
     double sum = 0;
     for (const Statistic& statistic : kStatistics) {
-      const auto before = Mean(scheme, near_, statistic.metric);
-      const auto after = Mean(scheme, far_, statistic.metric);
-      if (!before || !after) return std::nullopt;
-      const double size = statistic.relative ? std::max(*before, *after) : 1;
-      if (size > 0) sum += std::abs(*after - *before) / size;
+      const double before = Mean(scheme, near_, statistic.metric);
+      const double after = Mean(scheme, far_, statistic.metric);
+      const double size = statistic.relative ? std::max(before, after) : 1;
+      if (size > 0) sum += std::abs(after - before) / size;
     }
     return sum / std::size(kStatistics);
+  }
+
+  std::string WhyNone(const std::vector<std::string>& carrying) const {
+    if (carrying.size() < 2 || question_.eval_lengths.back() <= near_) {
+      return absl::StrCat(
+          "no scheme that carries positions was measured both at length ",
+          near_, " and beyond.");
+    }
+    return absl::StrCat(
+        "the schemes that carry positions (", absl::StrJoin(carrying, ", "),
+        ") have no finished seed in common beyond length ", near_, ".");
   }
 
   std::string Lead() const {
@@ -122,14 +152,25 @@ class PatternContest {
     for (const Statistic& statistic : kStatistics) {
       parts.push_back(absl::StrCat(
           statistic.metric, " ",
-          Short(*Mean(winner.scheme, near_, statistic.metric)), " to ",
-          Short(*Mean(winner.scheme, far_, statistic.metric))));
+          Short(Mean(winner.scheme, near_, statistic.metric)), " to ",
+          Short(Mean(winner.scheme, far_, statistic.metric))));
     }
     return absl::StrCat("Of the schemes that carry positions, the pattern of ",
                         winner.scheme, " changes least from length ", near_,
-                        " to ", far_, ": by ", Short(winner.size),
-                        " on average (", absl::StrJoin(parts, ", "), ").",
-                        Ties());
+                        " to ", far_, ", over ", CommonSeeds(), ": by ",
+                        Short(winner.size), " on average (",
+                        absl::StrJoin(parts, ", "), ").", Ties());
+  }
+
+  // Says so if some scheme has more of them.
+  std::string CommonSeeds() const {
+    const bool all = std::all_of(
+        changes_.begin(), changes_.end(), [&](const SchemeChange& change) {
+          return results_.At(change.scheme, near_, kStatistics[0].metric)
+                     .size() == seeds_.size();
+        });
+    return absl::StrCat(Seeds(static_cast<int64_t>(seeds_.size())),
+                        all ? "" : " (those that all schemes finished)");
   }
 
   std::string Ties() const {
@@ -174,6 +215,7 @@ class PatternContest {
   const Results& results_;
   const int64_t near_;
   int64_t far_ = 0;
+  SeedSet seeds_;  // for which all that are compared have all that decides
   std::vector<SchemeChange> changes_;
   std::vector<std::string> left_out_;
   std::vector<std::string> missing_;

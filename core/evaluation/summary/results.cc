@@ -1,6 +1,7 @@
 #include "core/evaluation/summary/results.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace locus {
 
@@ -18,6 +19,13 @@ Values Difference(const Values& a, const Values& b) {
     }
   }
   return differences;
+}
+
+SeedSet Intersection(const SeedSet& a, const SeedSet& b) {
+  SeedSet both;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(),
+                        std::inserter(both, both.end()));
+  return both;
 }
 
 Values Only(const SeedSet& seeds, const Values& values) {

@@ -24,6 +24,8 @@ MeanInterval IntervalOf(const Values& values);
 // a - b, of seeds that have both.
 Values Difference(const Values& a, const Values& b);
 
+SeedSet Intersection(const SeedSet& a, const SeedSet& b);
+
 // Those of some seeds.
 Values Only(const SeedSet& seeds, const Values& values);
 
