@@ -1,0 +1,157 @@
+// The worked case of each property.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/evaluation/properties.h"
+#include "tests/core/evaluation/property_testing.h"
+
+namespace locus {
+namespace {
+
+using testing::Check;
+using testing::CheckOne;
+using testing::ExpectKept;
+using testing::Has;
+using ::testing::HasSubstr;
+
+TEST(EquivarianceCaseTest, WithoutPositionsTheDifferenceIsBelowAMillionth) {
+  const auto result = CheckOne("none", "permutation_equivariance");
+  EXPECT_LT(result.measured, 1e-6);
+  EXPECT_THAT(result.worked_case, HasSubstr("3 tokens, width 8, one head, "
+                                            "unmasked, permuted as [2, 0, 1]"));
+}
+
+TEST(EquivarianceCaseTest, SinusoidalDiffersByMoreThanAThousandth) {
+  EXPECT_GT(CheckOne("sinusoidal", "permutation_equivariance").measured, 1e-3);
+}
+
+TEST(EquivarianceCaseTest, CausalBiasIsJudgedWithoutTheMask) {
+  // Slopes of zero leave the mask alone, which must not count.
+  Arguments flat;
+  flat.Set("slopes", std::vector<double>{0, 0});
+  const auto result = CheckOne("alibi", "permutation_equivariance", flat);
+  EXPECT_EQ(result.verdict, Verdict::kHolds);
+  EXPECT_THAT(result.worked_case, HasSubstr("mask alone"));
+  EXPECT_EQ(CheckOne("alibi", "permutation_equivariance").verdict,
+            Verdict::kFails);
+}
+
+TEST(EquivarianceCaseTest, SymmetricBiasIsRunUnmasked) {
+  Arguments symmetric;
+  symmetric.Set("symmetric", true);
+  const auto result = CheckOne("alibi", "permutation_equivariance", symmetric);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_THAT(result.worked_case, HasSubstr("unmasked"));
+}
+
+TEST(ShiftCaseTest, TableIsShiftedAsFarAsItGoes) {
+  const auto result = CheckOne("learned", "shift_invariance");
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_THAT(result.worked_case, HasSubstr("shifted by 1, 17, 100:"));
+}
+
+TEST(RotationCaseTest, IsTheCourses) {
+  const auto result = CheckOne("rope", "relative_rotation");
+  EXPECT_LE(result.measured, 1e-5);
+  EXPECT_THAT(result.worked_case,
+              HasSubstr("d = 16, T = 32, pairs (0,1), (3,7), (5,5), (10,12), "
+                        "(20,8)"));
+}
+
+TEST(RotationCaseTest, WideRotationGetsAWideHead) {
+  Arguments wide;
+  wide.Set("rotary_dim", int64_t{100});
+  ExpectKept("rope", wide);
+  EXPECT_THAT(CheckOne("rope", "relative_rotation", wide).worked_case,
+              HasSubstr("d = 128"));
+}
+
+TEST(RotationCaseTest, TooWideARotationIsNotRun) {
+  Arguments wide;
+  wide.Set("rotary_dim", int64_t{1} << 30);
+  const auto result = CheckOne("rope", "norm_preservation", wide);
+  EXPECT_EQ(result.verdict, Verdict::kNotApplicable);
+  EXPECT_THAT(result.worked_case, HasSubstr("rotary_dim"));
+}
+
+TEST(BoundednessCaseTest, SinusoidalNormIsHalfTheWidth) {
+  EXPECT_THAT(CheckOne("sinusoidal", "boundedness").worked_case,
+              HasSubstr("is 8 = d / 2 at width 16"));
+}
+
+TEST(BoundednessCaseTest, LinearPenaltyGrowsAThousandfold) {
+  EXPECT_GT(CheckOne("alibi", "boundedness").measured, 1000);
+}
+
+TEST(UniquenessCaseTest, BucketsShareTheirBias) {
+  // 32 buckets for 256 distances and 24 far ones; the first to be shared begins
+  // at 16.
+  const auto result = CheckOne("t5_bias", "uniqueness");
+  EXPECT_EQ(result.measured, 256 + 24 - 32);
+  EXPECT_THAT(result.worked_case, HasSubstr("16 and 17"));
+}
+
+TEST(UniquenessCaseTest, BucketsAreSharedFarOut) {
+  // The first 256 distances have a bucket each.
+  Arguments wide;
+  wide.Set("bucket_count", int64_t{512});
+  wide.Set("max_distance", int64_t{4096});
+  const auto result = CheckOne("t5_bias", "uniqueness", wide);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_TRUE(result.as_promised);
+  EXPECT_THAT(result.worked_case, HasSubstr("24 others up to 1048575"));
+}
+
+TEST(UniquenessCaseTest, SmallSlopesStillTellDistancesApart) {
+  Arguments flat;
+  flat.Set("bias_max", 1000.0);
+  EXPECT_EQ(CheckOne("alibi", "uniqueness", flat).verdict, Verdict::kHolds);
+}
+
+TEST(UniquenessCaseTest, TableIsHeldToItsPromiseWithinTheTable) {
+  Arguments clamped;
+  clamped.Set("max_length", int64_t{100});
+  clamped.Set("policy", std::string("CLAMP"));
+  const auto result = CheckOne("learned", "uniqueness", clamped);
+  EXPECT_EQ(result.verdict, Verdict::kHolds);
+  EXPECT_THAT(result.worked_case,
+              HasSubstr("first 100 codes of positions, within the table"));
+}
+
+TEST(SlopesCaseTest, EightSlopesHalve) {
+  const auto result = CheckOne("alibi", "slopes_geometric");
+  EXPECT_EQ(result.verdict, Verdict::kHolds);
+  EXPECT_THAT(result.worked_case,
+              HasSubstr("8 heads, slopes from 0.5 to 0.00390625, each 0.5"));
+}
+
+TEST(SlopesCaseTest, GivenSlopesNeedNotBeASeries) {
+  Arguments given;
+  given.Set("slopes", std::vector<double>{1, 0.5, 0.4});
+  const auto result = CheckOne("alibi", "slopes_geometric", given);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_EQ(result.promise, Promise::Answer::kNotApplicable);
+  EXPECT_TRUE(result.as_promised);
+}
+
+TEST(SlopesCaseTest, OnlyBiasesWithSlopesHaveIt) {
+  EXPECT_FALSE(Has(Check("t5_bias"), "slopes_geometric"));
+  EXPECT_FALSE(Has(Check("rope"), "slopes_geometric"));
+}
+
+TEST(DotProductCaseTest, HasTheExercisesNumbers) {
+  const auto result = CheckOne("sinusoidal", "worked_dot_products");
+  EXPECT_EQ(result.verdict, Verdict::kHolds);
+  EXPECT_THAT(result.worked_case, HasSubstr("PE(0).PE(1) = 1.5402523"));
+  EXPECT_THAT(result.worked_case, HasSubstr("PE(5).PE(6) = 1.5402523"));
+  EXPECT_THAT(result.worked_case, HasSubstr("PE(0).PE(5) = 1.2824124"));
+  EXPECT_FALSE(Has(Check("learned"), "worked_dot_products"));
+}
+
+}  // namespace
+}  // namespace locus

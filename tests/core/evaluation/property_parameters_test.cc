@@ -1,0 +1,155 @@
+// Parameters do not make liars of schemes; some fix the geometry, or leave
+// nothing to measure.
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/evaluation/properties.h"
+#include "tests/core/evaluation/property_testing.h"
+#include "tests/core/testing.h"
+
+namespace locus {
+namespace {
+
+using testing::Check;
+using testing::CheckOne;
+using testing::ExpectKept;
+using testing::Find;
+using ::testing::HasSubstr;
+using testing::RandomTensor;
+
+TEST(ParametersTest, TablesOfEveryPolicyAndLengthKeepTheirPromises) {
+  for (const char* const policy :
+       {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM", "INTERPOLATE"}) {
+    for (const int64_t length : {1, 2, 3, 8, 9, 17, 64, 100, 1000}) {
+      SCOPED_TRACE(::testing::Message() << policy << " " << length);
+      Arguments arguments;
+      arguments.Set("max_length", length);
+      arguments.Set("policy", std::string(policy));
+      ExpectKept("learned", arguments);
+    }
+  }
+}
+
+TEST(ParametersTest, BucketsOfEveryShapeKeepTheirPromises) {
+  for (const int64_t buckets : {2, 4, 32, 512, 4096}) {
+    for (const int64_t distance : {int64_t{3000}, int64_t{1} << 40}) {
+      for (const bool bidirectional : {false, true}) {
+        if (bidirectional && buckets == 2) continue;
+        SCOPED_TRACE(::testing::Message() << buckets << " " << distance);
+        Arguments arguments;
+        arguments.Set("bucket_count", buckets);
+        arguments.Set("max_distance", distance);
+        arguments.Set("bidirectional", bidirectional);
+        ExpectKept("t5_bias", arguments);
+      }
+    }
+  }
+}
+
+TEST(ParametersTest, SlopesOfEverySizeKeepTheirPromises) {
+  for (const double bias_max : {0.0, 1.0, 20.0, 1000.0}) {
+    SCOPED_TRACE(bias_max);
+    Arguments arguments;
+    arguments.Set("bias_max", bias_max);
+    ExpectKept("alibi", arguments);
+  }
+}
+
+TEST(ParametersTest, RotationsOfEveryWidthKeepTheirPromises) {
+  for (const int64_t width : {2, 64, 256, 1024}) {
+    SCOPED_TRACE(width);
+    Arguments arguments;
+    arguments.Set("rotary_dim", width);
+    ExpectKept("rope", arguments);
+  }
+}
+
+TEST(ParametersTest, BiasTooSmallToShowIsSaidToBeSo) {
+  Arguments flat;
+  flat.Set("bias_max", 1000.0);
+  const auto result = CheckOne("alibi", "permutation_equivariance", flat);
+  EXPECT_EQ(result.verdict, Verdict::kNotApplicable);
+  EXPECT_THAT(result.worked_case, HasSubstr("to tell distances apart"));
+}
+
+TEST(ParametersTest, GivenSlopesBreakNoPromise) {
+  for (const std::vector<double>& slopes :
+       {std::vector<double>{0, 0, 0}, {-1, 1}, {1, 0.5, 0.4}, {0.1}}) {
+    Arguments given;
+    given.Set("slopes", slopes);
+    ExpectKept("alibi", given);
+  }
+  Arguments given;
+  given.Set("slopes", std::vector<double>{-1, 1});
+  const auto result = CheckOne("alibi", "monotonic_decay", given);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_EQ(result.promise, Promise::Answer::kNotApplicable);
+  EXPECT_THAT(result.worked_case, HasSubstr("given by the caller"));
+  // What holds for all slopes stays promised.
+  EXPECT_EQ(CheckOne("alibi", "shift_invariance", given).promise,
+            Promise::Answer::kYes);
+}
+
+TEST(ParametersTest, GivenTablesBreakNoPromise) {
+  const Tensor zeros = Tensor::Zeros(DType::kFloat32, {32, 4});
+  Arguments given;
+  given.Set("table", zeros.view());
+  ExpectKept("learned", given);
+  ExpectKept("t5_bias", given);
+}
+
+TEST(PropertiesGeometryTest, GivenTableIsCheckedAtItsWidth) {
+  const Tensor table = RandomTensor(DType::kFloat32, {300, 6}, 3, "table");
+  Arguments arguments;
+  arguments.Set("table", table.view());
+  ExpectKept("learned", arguments);
+  EXPECT_THAT(CheckOne("learned", "linear_shift", arguments).worked_case,
+              HasSubstr("Width 6"));
+}
+
+TEST(PropertiesGeometryTest, GivenBiasesAreCheckedWithTheirHeads) {
+  const Tensor table = RandomTensor(DType::kFloat32, {32, 3}, 3, "table");
+  Arguments arguments;
+  arguments.Set("table", table.view());
+  ExpectKept("t5_bias", arguments);
+  EXPECT_THAT(
+      CheckOne("t5_bias", "permutation_equivariance", arguments).worked_case,
+      HasSubstr("3 heads"));
+}
+
+TEST(PropertiesGeometryTest, TableOfTwoRowsIsNotRunAndNotCalledALie) {
+  Arguments tiny;
+  tiny.Set("max_length", int64_t{2});
+  const auto results = Check("learned", tiny);
+  const auto& equivariance = Find(results, "joint_equivariance");
+  EXPECT_EQ(equivariance.verdict, Verdict::kNotApplicable);
+  EXPECT_TRUE(equivariance.as_promised);
+  EXPECT_THAT(equivariance.worked_case, HasSubstr("past the table's 2 rows"));
+}
+
+TEST(PropertiesGeometryTest, ManyHeadsAreNotRun) {
+  Arguments many;
+  many.Set("slopes", std::vector<double>(2000, 0.1));
+  EXPECT_EQ(CheckOne("alibi", "joint_equivariance", many).verdict,
+            Verdict::kNotApplicable);
+}
+
+TEST(PropertiesGeometryTest, NumbersThatOverflowFailAndStayFinite) {
+  const double largest = std::numeric_limits<double>::max();
+  Arguments steep;
+  steep.Set("slopes", std::vector<double>{largest, largest});
+  for (const PropertyResult& result : Check("alibi", steep)) {
+    EXPECT_TRUE(std::isfinite(result.measured)) << result.property;
+  }
+  EXPECT_EQ(CheckOne("alibi", "boundedness", steep).verdict, Verdict::kFails);
+}
+
+}  // namespace
+}  // namespace locus

@@ -1,0 +1,55 @@
+// What the tests of properties share.
+#pragma once
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/string_view.h"
+#include "core/evaluation/properties.h"
+#include "tests/core/testing.h"
+
+namespace locus::testing {
+
+inline const PropertyResult& Find(const std::vector<PropertyResult>& results,
+                                  absl::string_view property) {
+  static const PropertyResult* const none = new PropertyResult();
+  for (const PropertyResult& result : results) {
+    if (result.property == property) return result;
+  }
+  ADD_FAILURE() << property << " was not checked";
+  return *none;
+}
+
+inline bool Has(const std::vector<PropertyResult>& results,
+                absl::string_view property) {
+  return std::any_of(results.begin(), results.end(), [&](const auto& result) {
+    return result.property == property;
+  });
+}
+
+// All that is checked of a scheme with its promises.
+inline std::vector<PropertyResult> Check(absl::string_view name,
+                                         Arguments arguments = {}) {
+  return *CheckProperties(*MustMake(name, std::move(arguments)),
+                          FindScheme(name)->promises, StopCheck());
+}
+
+inline PropertyResult CheckOne(absl::string_view name,
+                               absl::string_view property,
+                               Arguments arguments = {}) {
+  const auto results = Check(name, std::move(arguments));
+  return Find(results, property);
+}
+
+// Parameters do not make a liar of a scheme.
+inline void ExpectKept(absl::string_view name, const Arguments& arguments) {
+  for (const PropertyResult& result : Check(name, arguments)) {
+    EXPECT_TRUE(result.as_promised)
+        << result.property << ": " << result.worked_case;
+  }
+}
+
+}  // namespace locus::testing
