@@ -11,21 +11,15 @@ namespace {
 
 enum class Direction { kForwards, kBackwards };
 
-class CopyTask final : public SampledTask {
+class CopyTask final : public TokenTask {
  public:
   explicit CopyTask(Direction direction)
-      : SampledTask(direction == Direction::kForwards ? "copy" : "reverse"),
+      : TokenTask(direction == Direction::kForwards ? "copy" : "reverse"),
         direction_(direction) {}
 
   int64_t vocabulary_size() const override { return kCopySeparator + 1; }
   int64_t default_step_count() const override { return 1000; }
   int64_t min_length() const override { return 2; }
-  std::unique_ptr<Scorer> MakeScorer(int64_t, int64_t) const override {
-    return MakeTokenScorer();
-  }
-  LearnedWhen learned_when() const override {
-    return {"token_accuracy", true, 0.9};
-  }
 
  protected:
   std::vector<Example> Sample(Use use, int64_t length,

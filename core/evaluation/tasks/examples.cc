@@ -95,10 +95,6 @@ absl::Status CheckMinLength(int64_t length, int64_t min_length) {
       absl::StrCat(length, " tokens; the task needs at least ", min_length));
 }
 
-std::unique_ptr<Scorer> MakeTokenScorer() {
-  return std::make_unique<TokenScorer>();
-}
-
 std::vector<Example> SampledTask::TrainingBatch(uint64_t seed, int64_t step,
                                                 int64_t batch_size,
                                                 int64_t train_length) const {
@@ -141,6 +137,14 @@ TestSize SampledTask::SizeOfTest(int64_t length, int64_t train_length) const {
 
 absl::Status SampledTask::CheckLength(int64_t length) const {
   return CheckMinLength(length, min_length());
+}
+
+std::unique_ptr<Scorer> TokenTask::MakeScorer(int64_t, int64_t) const {
+  return std::make_unique<TokenScorer>();
+}
+
+LearnedWhen TokenTask::learned_when() const {
+  return {"token_accuracy", /*more_is_better=*/true, 0.9};
 }
 
 }  // namespace locus

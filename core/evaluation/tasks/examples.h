@@ -42,13 +42,6 @@ int64_t TestCount(int64_t length, int64_t most);
 // INVALID_ARGUMENT with the field `length` if it is less than `min_length`.
 absl::Status CheckMinLength(int64_t length, int64_t min_length);
 
-// Whether the right token has the largest logit. Metrics: exact_match, over
-// examples with all targets right, and token_accuracy, over targets. Where the
-// answer so far is among the tokens (teacher forcing), an example is an exact
-// match if and only if the model, left to itself, says the whole answer
-// greedily: up to its first mistake it reads the same tokens.
-std::unique_ptr<Scorer> MakeTokenScorer();
-
 // A task whose examples are drawn one by one, of lengths that are uniform
 // between min_length and the training length.
 class SampledTask : public Task {
@@ -84,6 +77,22 @@ class SampledTask : public Task {
  private:
   absl::string_view name_;
   int64_t max_test_count_;
+};
+
+// One that is judged by whether the right token has the largest logit, and
+// learned if nine in ten have. Metrics: exact_match, over examples with all
+// targets right, and token_accuracy, over targets. Where the answer so far is
+// among the tokens (teacher forcing), an example is an exact match if and only
+// if the model, left to itself, says the whole answer greedily: up to its first
+// mistake it reads the same tokens.
+class TokenTask : public SampledTask {
+ public:
+  std::unique_ptr<Scorer> MakeScorer(int64_t length,
+                                     int64_t train_length) const final;
+  LearnedWhen learned_when() const final;
+
+ protected:
+  using SampledTask::SampledTask;
 };
 
 }  // namespace locus

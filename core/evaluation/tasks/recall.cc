@@ -33,19 +33,13 @@ int32_t DrawValue(RandomStream& stream) {
                               Draw(stream, 0, kRecallValueCount - 1));
 }
 
-class RecallTask final : public SampledTask {
+class RecallTask final : public TokenTask {
  public:
-  RecallTask() : SampledTask("recall") {}
+  RecallTask() : TokenTask("recall") {}
 
   int64_t vocabulary_size() const override { return kRecallSeparator + 1; }
   int64_t default_step_count() const override { return 800; }
   int64_t min_length() const override { return 4; }
-  std::unique_ptr<Scorer> MakeScorer(int64_t, int64_t) const override {
-    return MakeTokenScorer();
-  }
-  LearnedWhen learned_when() const override {
-    return {"token_accuracy", true, 0.9};
-  }
 
  protected:
   std::vector<Example> Sample(Use use, int64_t length,
