@@ -75,7 +75,8 @@ const std::vector<Known>& KnownMetrics() {
       {"order_accuracy",
        {"Order accuracy", "share of pairs", B::kMore, true, 0.5, 4,
         "How often the right order of subject and verb, he works, is likelier "
-        "than the other, works he."}},
+        "than the other, works he. The word before tells, so that less than 1 "
+        "means that even the nearest words are lost."}},
       {"held_out_accuracy",
        {"Accuracy on held-out verbs",
         "share of right answers",

@@ -1,3 +1,7 @@
+#include <cmath>
+#include <string>
+#include <vector>
+
 #include "tests/core/evaluation/tasks/testing.h"
 
 namespace locus {
@@ -203,6 +207,36 @@ TEST(AgreementTest, OrderIsComparedByTheProductOfBothProbabilities) {
   EXPECT_EQ(score({9, 1}, {1, 8}), 1);  // the product decides
   EXPECT_EQ(score({9, 1}, {1, 9}), 0);  // equal is not right
   EXPECT_EQ(score({8, 1}, {1, 9}), 0);
+}
+
+TEST(AgreementTest, OrderIsKnownToWhoKnowsTheWordBefore) {
+  // What follows each token, as often as training says so: no positions, no
+  // distance, and no idea of the slot.
+  const auto task = MustMakeTask("agreement");
+  const int64_t size = task->vocabulary_size();
+  std::vector<float> counts(size * size, 0.1F);
+  for (int64_t step = 0; step < 50; ++step) {
+    for (const Example& example : task->TrainingBatch(1, step, 32, 64)) {
+      for (const Target& target : example.targets) {
+        ++counts[example.tokens[target.index] * size + target.token];
+      }
+    }
+  }
+  for (const int64_t length : {64, 512}) {
+    auto scorer = task->MakeScorer(length, 64);
+    for (const Example& example : task->Test(1, length, 64)) {
+      std::vector<float> logits;
+      for (const Target& target : example.targets) {
+        for (int64_t token = 0; token < size; ++token) {
+          logits.push_back(
+              std::log(counts[example.tokens[target.index] * size + token]));
+        }
+      }
+      scorer->Add(example, logits);
+    }
+    EXPECT_EQ(scorer->Metrics().at("order_accuracy"), 1);
+    EXPECT_LT(scorer->Metrics().at("accuracy"), 0.1);
+  }
 }
 
 TEST(AgreementTest, OrderQuestionsLeaveTheOtherMetricsAlone) {
