@@ -78,12 +78,12 @@ struct T5Shape {
 
 class T5ScoreBias final : public ScoreBias {
  public:
-  T5ScoreBias(const T5Shape& shape, int64_t head_count,
-              std::vector<double> table, bool trainable)
+  T5ScoreBias(const T5Shape& shape, std::shared_ptr<const Buckets> buckets,
+              int64_t head_count, std::vector<double> table, bool trainable)
       : trainable_(trainable),
         bidirectional_(shape.bidirectional),
         upper_half_(shape.BucketsPerDirection()),
-        buckets_(shape.BucketsPerDirection(), shape.max_distance),
+        buckets_(std::move(buckets)),
         head_count_(head_count),
         table_(std::move(table)),
         is_small_(absl::c_all_of(
@@ -107,8 +107,8 @@ class T5ScoreBias final : public ScoreBias {
  private:
   // offset: how far the key lies before the query.
   int64_t Bucket(int64_t offset) const {
-    if (offset >= 0) return buckets_(offset);
-    return bidirectional_ ? upper_half_ + buckets_(-offset) : 0;
+    if (offset >= 0) return (*buckets_)(offset);
+    return bidirectional_ ? upper_half_ + (*buckets_)(-offset) : 0;
   }
 
   int64_t Entry(int64_t head, int64_t offset) const {
@@ -118,7 +118,7 @@ class T5ScoreBias final : public ScoreBias {
   const bool trainable_;
   const bool bidirectional_;
   const int64_t upper_half_;
-  const Buckets buckets_;
+  const std::shared_ptr<const Buckets> buckets_;
   const int64_t head_count_;
   std::vector<double> table_;  // [bucket_count, head_count]
   const bool is_small_;
@@ -130,6 +130,8 @@ class T5Bias final : public SchemeFormula {
   T5Bias(const T5Shape& shape, uint64_t seed, int64_t head_count,
          std::vector<double> table)
       : shape_(shape),
+        buckets_(std::make_shared<Buckets>(shape.BucketsPerDirection(),
+                                           shape.max_distance)),
         seed_(seed),
         head_count_(head_count),
         table_(std::move(table)) {}
@@ -145,8 +147,8 @@ class T5Bias final : public SchemeFormula {
             absl::StrCat("is [", shape_.bucket_count, ", ", head_count_,
                          "]; the call has ", geometry.head_count, " heads"));
       }
-      return std::make_unique<T5ScoreBias>(shape_, head_count_, table_,
-                                           geometry.trainable);
+      return std::make_unique<T5ScoreBias>(shape_, buckets_, head_count_,
+                                           table_, geometry.trainable);
     }
     if (shape_.bucket_count * geometry.head_count > kMaxDrawn) {
       return LimitExceeded(
@@ -157,12 +159,15 @@ class T5Bias final : public SchemeFormula {
     }
     std::vector<double> drawn(shape_.bucket_count * geometry.head_count);
     RandomStream(seed_, "t5_bias.table").FillNormal(1, absl::MakeSpan(drawn));
-    return std::make_unique<T5ScoreBias>(shape_, geometry.head_count,
+    return std::make_unique<T5ScoreBias>(shape_, buckets_, geometry.head_count,
                                          std::move(drawn), geometry.trainable);
   }
 
  private:
   const T5Shape shape_;
+  // Made once: with thousands of buckets their logarithms take longer than all
+  // else that a compilation does.
+  const std::shared_ptr<const Buckets> buckets_;
   const uint64_t seed_;
   const int64_t head_count_;  // 0: any
   const std::vector<double> table_;
