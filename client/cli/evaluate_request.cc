@@ -73,7 +73,7 @@ absl::Status AddTask(const EvaluationFlags& flags, v1::TrainedMode* trained) {
                      DidYouMean(name, EvaluationTasks()),
                      " (tasks: ", absl::StrJoin(EvaluationTasks(), ", "), ")"));
   }
-  trained->GetReflection()->MutableMessage(trained, field);
+  v1::TrainedMode::GetReflection()->MutableMessage(trained, field);
   if (flags.corpus.empty()) return absl::OkStatus();
   if (!trained->has_text()) {
     return UsageError(

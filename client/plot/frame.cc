@@ -42,10 +42,10 @@ void AddYAxis(const std::vector<double>& ticks,
               const std::vector<std::string>& labels, Frame& frame) {
   for (size_t i = 0; i < ticks.size(); ++i) {
     const double y = frame.y.At(ticks[i]);
-    frame.shapes.push_back(
+    frame.shapes.emplace_back(
         Path{.points = {{frame.area.low_x, y}, {frame.area.high_x, y}},
              .style = {.stroke = Role::kGrid}});
-    frame.shapes.push_back(
+    frame.shapes.emplace_back(
         Text{.at = {frame.area.low_x - 8, y + 0.35 * kTickSize},
              .text = labels[i],
              .size = kTickSize,
@@ -58,22 +58,22 @@ void AddYAxis(const std::vector<double>& ticks,
 void AddXAxis(const std::vector<double>& ticks, Frame& frame) {
   const std::vector<std::string> labels = TickLabels(ticks);
   const double bottom = frame.area.high_y;
-  frame.shapes.push_back(
+  frame.shapes.emplace_back(
       Path{.points = {{frame.area.low_x, bottom}, {frame.area.high_x, bottom}},
            .style = {.stroke = Role::kQuiet}});
   double free_from = -1e9;
   for (size_t i = 0; i < ticks.size(); ++i) {
     const double x = frame.x.At(ticks[i]);
-    frame.shapes.push_back(Path{.points = {{x, bottom}, {x, bottom + 5}},
-                                .style = {.stroke = Role::kQuiet}});
+    frame.shapes.emplace_back(Path{.points = {{x, bottom}, {x, bottom + 5}},
+                                   .style = {.stroke = Role::kQuiet}});
     const double half = TextWidth(labels[i], kTickSize) / 2;
     if (x - half < free_from) continue;
     free_from = x + half + 6;
-    frame.shapes.push_back(Text{.at = {x, bottom + 6 + kTickSize},
-                                .text = labels[i],
-                                .size = kTickSize,
-                                .anchor = Anchor::kMiddle,
-                                .color = Role::kQuiet});
+    frame.shapes.emplace_back(Text{.at = {x, bottom + 6 + kTickSize},
+                                   .text = labels[i],
+                                   .size = kTickSize,
+                                   .anchor = Anchor::kMiddle,
+                                   .color = Role::kQuiet});
   }
 }
 
@@ -85,17 +85,17 @@ double AddHeading(const std::string& title, const std::string& note,
   for (const std::string& line :
        Wrapped(title, 1.06 * kTitleSize, width - 2 * kMargin)) {
     y += kTitleSize;
-    shapes.push_back(Text{
+    shapes.emplace_back(Text{
         .at = {kMargin, y}, .text = line, .size = kTitleSize, .bold = true});
     y += 4;
   }
   for (const std::string& line :
        Wrapped(note, kNoteSize, width - 2 * kMargin)) {
     y += kNoteSize + 2;
-    shapes.push_back(Text{.at = {kMargin, y},
-                          .text = line,
-                          .size = kNoteSize,
-                          .color = Role::kQuiet});
+    shapes.emplace_back(Text{.at = {kMargin, y},
+                             .text = line,
+                             .size = kNoteSize,
+                             .color = Role::kQuiet});
     y += 2;
   }
   return y + 8;
@@ -110,10 +110,10 @@ Frame MakeFrame(const FrameOptions& options) {
   // The axis is named above it, where it reads without turning one's head.
   if (!options.y_label.empty()) {
     top += 13;
-    heading.push_back(Text{.at = {kMargin, top},
-                           .text = options.y_label,
-                           .size = kTickSize,
-                           .color = Role::kQuiet});
+    heading.emplace_back(Text{.at = {kMargin, top},
+                              .text = options.y_label,
+                              .size = kTickSize,
+                              .color = Role::kQuiet});
     top += 12;
   }
   const Area area{kMargin + Widest(y_labels) + 10,
@@ -133,7 +133,7 @@ Frame MakeFrame(const FrameOptions& options) {
       options.x_ticks.empty() ? NiceTicks(options.x_range, 8) : options.x_ticks,
       frame);
   if (!options.x_label.empty()) {
-    frame.shapes.push_back(
+    frame.shapes.emplace_back(
         Text{.at = {(area.low_x + area.high_x) / 2, options.height - 12},
              .text = options.x_label,
              .size = kTickSize,

@@ -25,8 +25,9 @@ struct HeatmapLayout {
   double height = 0;
 
   Point Corner(int panel, int panels_per_row) const {
-    return {first.x + step_x * (panel % panels_per_row),
-            first.y + step_y * (panel / panels_per_row)};
+    const int row = panel / panels_per_row;
+    const int column = panel % panels_per_row;
+    return {first.x + step_x * column, first.y + step_y * row};
   }
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <ranges>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -197,8 +198,8 @@ class ChartDrawer {
       wide |= point.high > point.low;
       add(point, point.high);
     }
-    for (auto point = points.rbegin(); point != points.rend(); ++point) {
-      add(*point, point->low);
+    for (const CurvePoint& point : std::views::reverse(points)) {
+      add(point, point.low);
     }
     if (wide) Add(std::move(band));
   }
@@ -264,6 +265,7 @@ class ChartDrawer {
   void DrawNames() {
     const std::vector<Named> named = NamedEnds();
     std::vector<double> wanted;
+    wanted.reserve(named.size());
     for (const Named& each : named) wanted.push_back(each.end.y);
     const std::vector<double> places = PushApart(
         wanted, kLabelSize + 3.5, {frame_.area.low_y, frame_.area.high_y});

@@ -52,8 +52,9 @@ Surface MakeSurface(const Raster& raster) {
           pixel.hidden ? 0
                        : 0xff000000u | pixel.color.red << 16 |
                              pixel.color.green << 8 | pixel.color.blue;
-      std::memcpy(data + static_cast<ptrdiff_t>(row) * stride + 4 * column,
-                  &value, sizeof(value));
+      std::memcpy(
+          data + static_cast<ptrdiff_t>(row) * stride + ptrdiff_t{4} * column,
+          &value, sizeof(value));
     }
   }
   cairo_surface_mark_dirty(surface.get());

@@ -22,6 +22,7 @@ struct Entry {
 };
 
 template <std::unique_ptr<Task> (*make)()>
+// NOLINTNEXTLINE(performance-unnecessary-value-param): Entry's type
 MadeTask WithoutCorpus(std::string) {
   return make();
 }

@@ -57,17 +57,13 @@ class PatternContest {
 
   // The seeds for which a scheme has all that decides, in range and at a
   // length.
-  SeedSet SeedsOf(const std::string& scheme, int64_t length) const {
-    SeedSet seeds;
-    for (const auto& [seed, value] :
-         results_.At(scheme, near_, kStatistics[0].metric)) {
-      const bool has_all = std::all_of(
-          std::begin(kStatistics), std::end(kStatistics),
-          [&, n = seed](const Statistic& statistic) {
-            return results_.At(scheme, near_, statistic.metric).count(n) != 0 &&
-                   results_.At(scheme, length, statistic.metric).count(n) != 0;
-          });
-      if (has_all) seeds.insert(seed);
+  SeedSet MeasuredSeeds(const std::string& scheme, int64_t length) const {
+    SeedSet seeds = SeedsOf(results_.At(scheme, near_, kStatistics[0].metric));
+    for (const Statistic& statistic : kStatistics) {
+      for (const int64_t at : {near_, length}) {
+        seeds = Intersection(
+            seeds, SeedsOf(results_.At(scheme, at, statistic.metric)));
+      }
     }
     return seeds;
   }
@@ -78,9 +74,9 @@ class PatternContest {
     if (schemes.empty()) return;
     for (const int64_t length : question_.eval_lengths) {
       if (length <= near_) continue;
-      SeedSet common = SeedsOf(schemes.front(), length);
+      SeedSet common = MeasuredSeeds(schemes.front(), length);
       for (const std::string& scheme : schemes) {
-        common = Intersection(common, SeedsOf(scheme, length));
+        common = Intersection(common, MeasuredSeeds(scheme, length));
       }
       if (common.empty()) continue;
       far_ = length;
@@ -117,10 +113,10 @@ class PatternContest {
   bool IsMeasured(const std::string& scheme) const {
     const std::vector<int64_t>& lengths = question_.eval_lengths;
     if (lengths.empty() || lengths.back() <= near_) {
-      return !SeedsOf(scheme, near_).empty();
+      return !MeasuredSeeds(scheme, near_).empty();
     }
     return std::any_of(lengths.begin(), lengths.end(), [&](int64_t length) {
-      return length > near_ && !SeedsOf(scheme, length).empty();
+      return length > near_ && !MeasuredSeeds(scheme, length).empty();
     });
   }
 

@@ -36,6 +36,12 @@ Values Only(const SeedSet& seeds, const Values& values) {
   return kept;
 }
 
+SeedSet SeedsOf(const Values& values) {
+  SeedSet seeds;
+  for (const auto& [seed, value] : values) seeds.insert(seed);
+  return seeds;
+}
+
 Results::Results(absl::Span<const EvaluationCell> cells) {
   for (const EvaluationCell& cell : cells) {
     for (const auto& [metric, value] : cell.metrics) {
@@ -61,14 +67,10 @@ const Values& Results::At(const std::string& scheme, int64_t length,
 
 SeedSet Results::CommonSeeds(const std::vector<std::string>& schemes,
                              int64_t length, const std::string& metric) const {
-  SeedSet common;
-  if (schemes.empty()) return common;
-  for (const auto& [seed, value] : At(schemes.front(), length, metric)) {
-    const bool in_all =
-        std::all_of(schemes.begin(), schemes.end(), [&](const auto& scheme) {
-          return At(scheme, length, metric).count(seed) != 0;
-        });
-    if (in_all) common.insert(seed);
+  if (schemes.empty()) return {};
+  SeedSet common = SeedsOf(At(schemes.front(), length, metric));
+  for (const std::string& scheme : schemes) {
+    common = Intersection(common, SeedsOf(At(scheme, length, metric)));
   }
   return common;
 }

@@ -24,6 +24,7 @@ MeanInterval IntervalOf(const Values& values);
 // a - b, of seeds that have both.
 Values Difference(const Values& a, const Values& b);
 
+SeedSet SeedsOf(const Values& values);
 SeedSet Intersection(const SeedSet& a, const SeedSet& b);
 
 // Those of some seeds.

@@ -246,12 +246,13 @@ class AgreementScorer final : public Scorer {
 
   void AddPair(int32_t right, absl::Span<const float> row) {
     const int64_t form = right % kFormCount;
-    const int64_t* end =
-        std::upper_bound(std::begin(kTenseForms), std::end(kTenseForms), form);
-    const int64_t first_form = *(end - 1);
-    if (*end - first_form == 1) return;  // one form for all persons
+    int64_t tense = 0;
+    while (kTenseForms[tense + 1] <= form) ++tense;
+    const int64_t first = kTenseForms[tense];
+    const int64_t last = kTenseForms[tense + 1];
+    if (last - first == 1) return;  // one form for all persons
     bool is_right = true;
-    for (int64_t other = first_form; other < *end; ++other) {
+    for (int64_t other = first; other < last; ++other) {
       if (other == form) continue;
       is_right &= row[right] > row[right - form + other];
     }
@@ -291,6 +292,7 @@ class AgreementTask final : public SampledTask {
     }
     // One in four is held out.
     std::vector<Example> examples;
+    examples.reserve(4);
     for (int i = 0; i < 3; ++i) {
       examples.push_back(MakeSentence(
           use, DrawTrained(kTrainedVerbCount, stream), length, stream));

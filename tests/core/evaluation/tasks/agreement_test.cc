@@ -187,8 +187,8 @@ TEST(AgreementTest, OrderQuestionsArePairsThatDifferInTheOrderAlone) {
 TEST(AgreementTest, OrderIsComparedByTheProductOfBothProbabilities) {
   const auto task = MustMakeTask("agreement");
   // The logits of what is asked for: first and second token of each order.
-  const auto score = [&](std::vector<float> subject_first,
-                         std::vector<float> form_first) {
+  const auto score = [&](const std::vector<float>& subject_first,
+                         const std::vector<float>& form_first) {
     auto scorer = task->MakeScorer(64, 64);
     const auto questions = OrderQuestions(task->Test(1, 64, 64));
     for (size_t n = 0; n < questions.size(); ++n) {
