@@ -1,6 +1,9 @@
 #include "client/report/html.h"
 
+#include <nlohmann/json.hpp>
+
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/plot/scale.h"
@@ -21,8 +24,15 @@ std::string Cell(absl::string_view text) {
   return absl::StrCat("<td>", Escape(text), "</td>");
 }
 
+// Where the number is rounded, it stands in full behind what is shown.
 std::string NumberCell(double value) {
-  return absl::StrCat("<td class=\"n\">", ShortNumber(value), "</td>");
+  const std::string shown = ShortNumber(value);
+  double read = 0;
+  if (absl::SimpleAtod(shown, &read) && read == value) {
+    return absl::StrCat("<td class=\"n\">", shown, "</td>");
+  }
+  return absl::StrCat("<td class=\"n\" title=\"", nlohmann::json(value).dump(),
+                      "\">", shown, "</td>");
 }
 
 struct Heading {

@@ -132,6 +132,15 @@ TEST(ReportTest, NumbersWithoutAPlaceAreDrawnAsGaps) {
   EXPECT_THAT(html, Not(HasSubstr("\"nan")));
 }
 
+TEST(ReportTest, RoundedNumbersAreThereInFull) {
+  const std::string html =
+      MakeReport(*ParseManifest(absl::StrReplaceAll(
+                     Text(), {{"\"mean\": 3.112", "\"mean\": 3.11234567"}})),
+                 std::nullopt);
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\" title=\"3.11234567\">3.112<"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\">1.78</td>"));
+}
+
 TEST(ReportTest, FetchesNothingAndRunsNothing) {
   const std::string html = MakeReport(*ParseManifest(Text()), std::nullopt);
   EXPECT_THAT(html, Not(HasSubstr("<script")));
