@@ -211,6 +211,9 @@ TEST(EvaluationTest, SaysWhatWouldFit) {
 // Trained at 32 and tested at 256, as the ALiBi paper has it at 512 and 3512:
 // ALiBi holds, T5's bias loses a little, rotations more, and sinusoids most.
 TEST(EvaluationTest, SchemesFallInTheOrderOfTheLiterature) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "minutes of training, all of which smaller tests run too";
+#endif
   EvaluationSettings settings;
   TrainedSettings trained;
   trained.task = "text";
