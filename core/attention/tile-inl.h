@@ -17,17 +17,12 @@
 #include <hwy/highway.h>
 
 #include "core/attention/tile.h"
+#include "core/base/exp2-inl.h"
+#include "core/base/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <typename T>
-using Tag = hn::ScalableTag<T>;
-template <typename T>
-using Vector = hn::Vec<Tag<T>>;
 
 // Vectors of queries in a block: as many as leave a register for each of
 // 4 x kVectors sums, the queries, and one broadcast key.
@@ -37,10 +32,6 @@ inline constexpr int kVectors = 4;
 inline constexpr int kVectors = 3;
 #endif
 
-template <typename T>
-constexpr int64_t Lanes() {
-  return static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
-}
 template <typename T>
 constexpr int64_t BlockQueries() {
   return kVectors * Lanes<T>();
@@ -92,53 +83,6 @@ HWY_INLINE void RankOneUpdates(const T* HWY_RESTRICT left,
   for (int g = 0; g < kGroup; ++g) {
     for (int v = 0; v < kCount; ++v) done(g, v, sum[g][v]);
   }
-}
-
-// 2^x for x from -1000 or lower to 20, to about one unit in the last place; the
-// least it yields is about the smallest normal number. What it makes of NaN and
-// of larger numbers is no use.
-template <typename T>
-HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
-  constexpr Tag<T> d;
-  constexpr hn::RebindToSigned<Tag<T>> di;
-  constexpr bool kSingle = sizeof(T) == 4;
-  // In single precision the polynomial of degree 5 with the least relative
-  // error, 9.2e-8, on [-1/2, 1/2] among those that are 1 at 0; in double
-  // ln(2)^n / n!, where the Taylor series is enough.
-  constexpr double kSingleTerms[] = {1.0,
-                                     0.6931469775987162,
-                                     0.24022242084635037,
-                                     0.05550733743573974,
-                                     0.009671512688155026,
-                                     0.001326472724724661};
-  constexpr double kDoubleTerms[] = {1.0,
-                                     6.9314718055994530942e-1,
-                                     2.4022650695910071233e-1,
-                                     5.5504108664821579953e-2,
-                                     9.6181291076284771620e-3,
-                                     1.3333558146428443423e-3,
-                                     1.5403530393381609954e-4,
-                                     1.5252733804059840280e-5,
-                                     1.3215486790144309488e-6,
-                                     1.0178086009239699728e-7,
-                                     7.0549116208011233299e-9,
-                                     4.4455382718708114976e-10,
-                                     2.5678435993488205142e-11,
-                                     1.3691488853904128881e-12};
-  const auto bounded = hn::Max(x, hn::Set(d, T(kSingle ? -125 : -1021)));
-  // Adding this leaves the nearest whole number in the lowest bits.
-  const auto magic = hn::Set(d, T(kSingle ? 0x1.8p23 : 0x1.8p52));
-  const auto shifted = hn::Add(bounded, magic);
-  const auto rest = hn::Sub(bounded, hn::Sub(shifted, magic));
-  const double* const terms = kSingle ? kSingleTerms : kDoubleTerms;
-  constexpr int kLast = kSingle ? 5 : 13;
-  auto power = hn::Set(d, static_cast<T>(terms[kLast]));
-  for (int n = kLast - 1; n >= 0; --n) {
-    power = hn::MulAdd(power, rest, hn::Set(d, static_cast<T>(terms[n])));
-  }
-  const auto exponent =
-      hn::ShiftLeft < kSingle ? 23 : 52 > (hn::BitCast(di, shifted));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, power), exponent));
 }
 
 // 2^x for x <= 0; 0 where the result would not be a normal number, -inf

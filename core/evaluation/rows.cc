@@ -2,34 +2,21 @@
 
 #include <cmath>
 
-// The generic build runs everywhere; the steps left out here gain little over
-// the next lower one and cost compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#include "core/base/simd.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/evaluation/rows.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
-#include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
+
+#include "core/base/exp2-inl.h"
+#include "core/base/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
-
-template <typename T>
-using Tag = hn::ScalableTag<T>;
-template <typename T>
-using Vector = hn::Vec<Tag<T>>;
-
-template <typename T>
-constexpr int64_t Lanes() {
-  return static_cast<int64_t>(hn::MaxLanes(Tag<T>()));
-}
 
 // The lanes of a vector that hold the first `left` numbers; others are zero.
 template <typename T>
@@ -124,13 +111,15 @@ void NormalizeBackward(MatrixView<const T> d_out, MatrixView<const T> x,
   }
 }
 
+constexpr double kLog2E = 1.4426950408889634074;
+
 // tanh by way of the exponential; beyond the clamp it is one to the last bit.
 template <typename T>
 HWY_INLINE Vector<T> Tanh(Vector<T> x) {
   constexpr Tag<T> d;
   const auto limit = hn::Set(d, T(20));
   const auto clamped = hn::Max(hn::Min(x, limit), hn::Neg(limit));
-  const auto e = hn::Exp(d, hn::Add(clamped, clamped));
+  const auto e = Exp2Bounded<T>(hn::Mul(clamped, hn::Set(d, T(2 * kLog2E))));
   return hn::Sub(hn::Set(d, T(1)),
                  hn::Div(hn::Set(d, T(2)), hn::Add(e, hn::Set(d, T(1)))));
 }
@@ -202,9 +191,10 @@ void Softmax(T* row, const T* bias, int64_t count) {
   const auto max = hn::MaxOfLanes(d, largest);
   auto total = hn::Zero(d);
   for (int64_t c = 0; c < count; c += Lanes<T>()) {
-    const auto e = Keep<T>(
-        hn::Exp(d, hn::Min(hn::Sub(hn::LoadU(d, row + c), max), hn::Zero(d))),
-        count - c);
+    const auto below = hn::Sub(hn::LoadU(d, row + c), max);
+    const auto e = Keep<T>(Exp2Bounded<T>(hn::Mul(hn::Min(below, hn::Zero(d)),
+                                                  hn::Set(d, T(kLog2E)))),
+                           count - c);
     total = hn::Add(total, e);
     Store<T>(e, row + c, count - c);
   }

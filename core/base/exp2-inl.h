@@ -1,0 +1,71 @@
+// Powers of two, for one instruction set.
+//
+// Included once for each target; see core/base/simd.h.
+#if defined(LOCUS_CORE_BASE_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_BASE_EXP2_INL_H_
+#undef LOCUS_CORE_BASE_EXP2_INL_H_
+#else
+#define LOCUS_CORE_BASE_EXP2_INL_H_
+#endif
+
+#include <hwy/highway.h>
+
+#include "core/base/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace locus {
+namespace HWY_NAMESPACE {
+
+// 2^x for x up to 120, to about one unit in the last place; the least it yields
+// is about the smallest normal number. What it makes of NaN and of larger
+// numbers is no use.
+template <typename T>
+HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
+  constexpr Tag<T> d;
+  constexpr hn::RebindToSigned<Tag<T>> di;
+  constexpr bool kSingle = sizeof(T) == 4;
+  // In single precision the polynomial of degree 5 with the least relative
+  // error, 9.2e-8, on [-1/2, 1/2] among those that are 1 at 0; in double
+  // ln(2)^n / n!, where the Taylor series is enough.
+  constexpr double kSingleTerms[] = {1.0,
+                                     0.6931469775987162,
+                                     0.24022242084635037,
+                                     0.05550733743573974,
+                                     0.009671512688155026,
+                                     0.001326472724724661};
+  constexpr double kDoubleTerms[] = {1.0,
+                                     6.9314718055994530942e-1,
+                                     2.4022650695910071233e-1,
+                                     5.5504108664821579953e-2,
+                                     9.6181291076284771620e-3,
+                                     1.3333558146428443423e-3,
+                                     1.5403530393381609954e-4,
+                                     1.5252733804059840280e-5,
+                                     1.3215486790144309488e-6,
+                                     1.0178086009239699728e-7,
+                                     7.0549116208011233299e-9,
+                                     4.4455382718708114976e-10,
+                                     2.5678435993488205142e-11,
+                                     1.3691488853904128881e-12};
+  const auto bounded = hn::Max(x, hn::Set(d, T(kSingle ? -125 : -1021)));
+  // Adding this leaves the nearest whole number in the lowest bits.
+  const auto magic = hn::Set(d, T(kSingle ? 0x1.8p23 : 0x1.8p52));
+  const auto shifted = hn::Add(bounded, magic);
+  const auto rest = hn::Sub(bounded, hn::Sub(shifted, magic));
+  const double* const terms = kSingle ? kSingleTerms : kDoubleTerms;
+  constexpr int kLast = kSingle ? 5 : 13;
+  auto power = hn::Set(d, static_cast<T>(terms[kLast]));
+  for (int n = kLast - 1; n >= 0; --n) {
+    power = hn::MulAdd(power, rest, hn::Set(d, static_cast<T>(terms[n])));
+  }
+  const auto exponent =
+      hn::ShiftLeft < kSingle ? 23 : 52 > (hn::BitCast(di, shifted));
+  return hn::BitCast(d, hn::Add(hn::BitCast(di, power), exponent));
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace locus
+HWY_AFTER_NAMESPACE();
+
+#endif
