@@ -3,10 +3,6 @@
 
 #include <cstdint>
 
-#if defined(__SSE2__)
-#include <xmmintrin.h>
-#endif
-
 namespace locus {
 
 // Arithmetic on denormal numbers takes a hundred cycles on some processors, and
@@ -14,12 +10,12 @@ namespace locus {
 class FlushDenormals {
  public:
 #if defined(__SSE2__)
-  FlushDenormals() : before_(_mm_getcsr()) {
+  FlushDenormals() : before_(__builtin_ia32_stmxcsr()) {
     constexpr unsigned kFlushToZero = 0x8000;
     constexpr unsigned kDenormalsAreZero = 0x0040;
-    _mm_setcsr(before_ | kFlushToZero | kDenormalsAreZero);
+    __builtin_ia32_ldmxcsr(before_ | kFlushToZero | kDenormalsAreZero);
   }
-  ~FlushDenormals() { _mm_setcsr(before_); }
+  ~FlushDenormals() { __builtin_ia32_ldmxcsr(before_); }
 #elif defined(__aarch64__)
   FlushDenormals() {
     constexpr uint64_t kFlushToZero = uint64_t{1} << 24;
