@@ -15,6 +15,7 @@
 #define HWY_TARGET_INCLUDE "core/attention/chunk.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
+#include <hwy/cache_control.h>
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
@@ -25,6 +26,9 @@
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
+
+// Rows that are asked for before they are needed; past the end nothing happens.
+constexpr int64_t kAhead = 16;
 
 // products[r] = query times rows[r * dim ...], for kCount rows.
 template <typename T, int kCount>
@@ -37,6 +41,7 @@ HWY_INLINE void Dots(const T* HWY_RESTRICT query, const T* HWY_RESTRICT rows,
   for (; c + Lanes<T>() <= dim; c += Lanes<T>()) {
     const auto x = hn::LoadU(d, query + c);
     for (int r = 0; r < kCount; ++r) {
+      hwy::Prefetch(rows + (r + kAhead) * dim + c);
       sum[r] = hn::MulAdd(x, hn::LoadU(d, rows + r * dim + c), sum[r]);
     }
   }
@@ -61,6 +66,7 @@ HWY_INLINE void AddColumns(const T* HWY_RESTRICT weights,
   for (int64_t n = 0; n < count; ++n) {
     const auto x = hn::Set(d, weights[n]);
     for (int v = 0; v < kCount; ++v) {
+      hwy::Prefetch(rows + (n + kAhead) * stride + v * Lanes<T>());
       sum[v] = hn::MulAdd(x, hn::LoadU(d, rows + n * stride + v * Lanes<T>()),
                           sum[v]);
     }
@@ -133,8 +139,7 @@ class Chunk {
     const Rotation* const rotation =
         turns && problem_.rotation ? &*problem_.rotation : nullptr;
     const bool as_it_is =
-        rotation == nullptr && tensor.dtype == problem_.wide_dtype &&
-        reinterpret_cast<uintptr_t>(tensor.data) % alignof(T) == 0;
+        rotation == nullptr && IsArrayOf<T>(tensor.dtype, tensor.data);
     const int64_t head = task_.b * problem_.key_head_count + task_.key_head;
     for (int64_t first = task_.first_key; first < task_.last_key;
          first += kTileKeys) {

@@ -82,15 +82,11 @@ class TilePacker {
   const T* Row(const TensorView& tensor, int64_t element, int64_t count,
                bool change, T* own) const {
     const char* const bytes = tensor.at(element);
-    if (!change && tensor.dtype == DTypeOf() &&
-        reinterpret_cast<uintptr_t>(bytes) % alignof(T) == 0) {
+    if (!change && IsArrayOf<T>(tensor.dtype, bytes)) {
       return reinterpret_cast<const T*>(bytes);
     }
     ReadRow(tensor.dtype, bytes, count, own);
     return own;
-  }
-  static constexpr DType DTypeOf() {
-    return sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
   }
 
   void PackKeys() {

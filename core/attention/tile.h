@@ -28,6 +28,13 @@ inline constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
+// Whether numbers of that type at that place can be read as T.
+template <typename T>
+bool IsArrayOf(DType dtype, const void* place) {
+  constexpr DType kOwn = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
+  return dtype == kOwn && reinterpret_cast<uintptr_t>(place) % alignof(T) == 0;
+}
+
 // The most that keys and values reach: what a block needs to know to leave out
 // tiles that cannot matter. Not finite if a number is not.
 struct Reach {

@@ -256,10 +256,7 @@ class Block {
     const T factor = static_cast<T>(problem_.scale * unit);
     for (int64_t lane = 0; lane < lanes_; lane += kGroup) {
       const T* rows[kGroup];
-      for (int64_t r = 0; r < kGroup; ++r) {
-        FillQuery(lane + r, rows_[r]);
-        rows[r] = rows_[r];
-      }
+      for (int64_t r = 0; r < kGroup; ++r) rows[r] = Query(lane + r, rows_[r]);
       Interleave<T>(rows, dim, factor, fours_);
       CopyFours<T>(fours_, kGroup, dim, queries_ + lane, kBlock,
                    std::min(kGroup, kBlock - lane));
@@ -267,20 +264,25 @@ class Block {
     if (task_.prune) MeasureQueries();
   }
 
-  void FillQuery(int64_t lane, T* row) {
+  // Where it lies if it needs no change, else in `own`.
+  const T* Query(int64_t lane, T* own) const {
     if (lane >= query_count_) {
-      std::fill_n(row, problem_.dim, T(0));
-      return;
+      std::fill_n(own, problem_.dim, T(0));
+      return own;
     }
     const int64_t i = task_.first_query + lane;
-    ReadRow(problem_.dtype,
-            problem_.inputs.q.at(problem_.QueryRow(task_.b, task_.h, i)),
-            problem_.dim, row);
+    const char* const bytes =
+        problem_.inputs.q.at(problem_.QueryRow(task_.b, task_.h, i));
+    if (!problem_.rotation && IsArrayOf<T>(problem_.dtype, bytes)) {
+      return reinterpret_cast<const T*>(bytes);
+    }
+    ReadRow(problem_.dtype, bytes, problem_.dim, own);
     if (problem_.rotation) {
       const int64_t pairs = problem_.rotation->pair_count();
       problem_.rotation->Apply(task_.query_cos + i * pairs,
-                               task_.query_sin + i * pairs, row);
+                               task_.query_sin + i * pairs, own);
     }
+    return own;
   }
 
   // norms_: of each packed query.
@@ -511,11 +513,20 @@ class Block {
       }
       CopyFours<T>(output_ + lane, kBlock, columns_, fours_, kGroup,
                    std::min(kGroup, kBlock - lane));
-      Deinterleave<T>(fours_, problem_.value_dim, factors, rows_);
+      const auto place = [&](int64_t r) {
+        return task_.out->output.at(
+            problem_.OutputRow(task_.b, task_.h, task_.first_query + lane + r));
+      };
+      T* rows[kGroup];
+      for (int64_t r = 0; r < kGroup; ++r) {
+        const bool as_it_is =
+            r < count && IsArrayOf<T>(problem_.dtype, place(r));
+        rows[r] = as_it_is ? reinterpret_cast<T*>(place(r)) : rows_[r];
+      }
+      Deinterleave<T>(fours_, problem_.value_dim, factors, rows);
       for (int64_t r = 0; r < count; ++r) {
-        WriteRow(problem_.dtype, rows_[r], problem_.value_dim,
-                 task_.out->output.at(problem_.OutputRow(
-                     task_.b, task_.h, task_.first_query + lane + r)));
+        if (rows[r] != rows_[r]) continue;
+        WriteRow(problem_.dtype, rows_[r], problem_.value_dim, place(r));
       }
     }
   }
