@@ -103,8 +103,9 @@ class TilePacker {
         }
         if (task_.measure) {
           const T square = SquareSum(rows[r], dim);
-          // Written so that a NaN stays.
-          if (!(square <= largest_square)) largest_square = square;
+          largest_square = std::isnan(square)
+                               ? std::numeric_limits<T>::infinity()
+                               : std::max(largest_square, square);
         }
       }
       Interleave<T>(rows, dim, T(1), task_.keys + n * dim);

@@ -36,7 +36,7 @@ bool IsArrayOf(DType dtype, const void* place) {
 }
 
 // The most that keys and values reach: what a block needs to know to leave out
-// tiles that cannot matter. Not finite if a number is not.
+// tiles that cannot matter. Infinite if a number is not finite.
 struct Reach {
   double key_norm = 0;
   double value = 0;  // the largest, without its sign

@@ -182,10 +182,9 @@ class TiledAttention {
     }
   }
 
-  // Written so that a NaN stays.
   static void Extend(const Reach& from, Reach& to) {
-    if (!(from.key_norm <= to.key_norm)) to.key_norm = from.key_norm;
-    if (!(from.value <= to.value)) to.value = from.value;
+    to.key_norm = std::max(to.key_norm, from.key_norm);
+    to.value = std::max(to.value, from.value);
   }
 
   int64_t QueryHead(int64_t key_head, int64_t member) const {

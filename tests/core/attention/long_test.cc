@@ -1,0 +1,229 @@
+// Long sequences: several chunks of keys, and tiles that are left out.
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/attention/twin.h"
+#include "tests/core/testing.h"
+
+namespace locus {
+namespace {
+
+using testing::Difference;
+using testing::ExpectTwin;
+using testing::MakeTensor;
+using testing::MustCreate;
+using testing::MustMake;
+using testing::Problem;
+using testing::Sizes;
+using testing::Values;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+void SetRow(Tensor& tensor, int64_t row, int64_t dim, double value) {
+  const std::vector<double> values(dim, value);
+  WriteRow(tensor.dtype(), values.data(), dim, tensor.at(row * dim));
+}
+
+// --- a handful of queries ---
+
+AttentionOptions LastQueries() {
+  AttentionOptions options;
+  options.causal = true;
+  options.bottom_right = true;
+  options.return_weights = true;
+  options.return_log_sum_exp = true;
+  return options;
+}
+
+TEST(FewQueriesTest, SeveralChunksEqualTwin) {
+  for (const DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
+    for (const int64_t queries : {1, 2}) {
+      const Sizes s{.batch = 2,
+                    .query_heads = 8,
+                    .key_heads = 2,
+                    .queries = queries,
+                    .keys = 4500,
+                    .dim = 20,
+                    .value_dim = 37};
+      const Problem problem(s, dtype, 1);
+      for (const char* scheme : {"none", "rope", "alibi", "t5_bias"}) {
+        SCOPED_TRACE(::testing::Message() << scheme << " " << queries);
+        ExpectTwin(MustCreate(*MustMake(scheme), problem, LastQueries()),
+                   dtype);
+      }
+    }
+  }
+}
+
+TEST(FewQueriesTest, CapsWindowsAndOffsetsEqualTwin) {
+  const Sizes s{.query_heads = 2, .key_heads = 1, .queries = 3, .keys = 4200};
+  const Problem problem(s, DType::kFloat32, 2);
+  for (const int64_t window : {0, 1, 100, 2049, 5000}) {
+    for (const double softcap : {0.0, 3.0}) {
+      AttentionOptions options = LastQueries();
+      options.window = window;
+      options.softcap = softcap;
+      SCOPED_TRACE(::testing::Message() << window << " " << softcap);
+      ExpectTwin(MustCreate(*MustMake("alibi"), problem, options),
+                 DType::kFloat32);
+    }
+  }
+}
+
+TEST(FewQueriesTest, HiddenKeysDoNotLeak) {
+  const Sizes s{.queries = 2, .keys = 4200};
+  Problem problem(s, DType::kFloat32, 3);
+  Tensor mask(DType::kBool, {2, 4200});
+  for (int64_t n = 0; n < 2 * 4200; ++n) *mask.at(n) = n % 3 != 0;
+  // The second query sees nothing of the second chunk.
+  for (int64_t j = 2048; j < 4096; ++j) *mask.at(4200 + j) = 0;
+  // Hidden from the first query, visible to the second.
+  for (const int64_t j : {0, 3, 4101}) SetRow(problem.v, j, 8, kInfinity);
+  AttentionOptions options;
+  options.mask = mask.view();
+  options.return_weights = true;
+  options.return_log_sum_exp = true;
+  const auto job = MustCreate(*MustMake("none"), problem, options);
+  ThreadPool pool(1);
+  EXPECT_TRUE(std::isfinite(Values(job.Run(pool, nullptr)->output)[0]));
+  ExpectTwin(job, DType::kFloat32);
+}
+
+TEST(FewQueriesTest, FullyMaskedQueryIsZero) {
+  const Sizes s{.queries = 1, .keys = 3000};
+  const Problem problem(s, DType::kFloat32, 4);
+  const Tensor mask = Tensor::Zeros(DType::kBool, {3000});
+  AttentionOptions options;
+  options.mask = mask.view();
+  options.return_weights = true;
+  options.return_log_sum_exp = true;
+  const auto job = MustCreate(*MustMake("none"), problem, options);
+  ThreadPool pool(1);
+  const auto out = job.Run(pool, nullptr);
+  EXPECT_EQ(Values(out->output), std::vector<double>(8, 0.0));
+  EXPECT_EQ(Values(*out->weights), std::vector<double>(3000, 0.0));
+  EXPECT_EQ(Values(*out->log_sum_exp)[0], -kInfinity);
+}
+
+TEST(FewQueriesTest, BitIdenticalForAnyNumberOfThreads) {
+  const Sizes s{.queries = 1, .keys = 9000, .dim = 64, .value_dim = 64};
+  const Problem problem(s, DType::kFloat32, 5);
+  const auto job = MustCreate(*MustMake("rope"), problem, LastQueries());
+  ThreadPool one(1);
+  const auto expected = Values(job.Run(one, nullptr)->output);
+  for (const int threads : {2, 3, 8}) {
+    ThreadPool pool(threads);
+    EXPECT_EQ(Values(job.Run(pool, nullptr)->output), expected) << threads;
+  }
+}
+
+// --- tiles that are left out ---
+
+constexpr int64_t kLong = 1200;
+
+Sizes LongSizes() {
+  return {.query_heads = 4,
+          .key_heads = 4,
+          .queries = kLong,
+          .keys = kLong,
+          .dim = 16,
+          .value_dim = 16};
+}
+
+std::unique_ptr<Scheme> SteepAlibi(bool symmetric) {
+  Arguments arguments;
+  arguments.Set("symmetric", symmetric);
+  arguments.Set("slopes", std::vector<double>{0.9, 0.5, 0.1, 0.01});
+  return MustMake("alibi", arguments);
+}
+
+AttentionOptions Masked(bool causal) {
+  AttentionOptions options;
+  options.causal = causal;
+  options.return_log_sum_exp = true;
+  return options;
+}
+
+// The same positions as a list: the kernel leaves nothing out then.
+AttentionOptions WithIds(AttentionOptions options) {
+  std::vector<int64_t> ids(kLong);
+  for (int64_t i = 0; i < kLong; ++i) ids[i] = i;
+  options.query_positions = *Positions::Ids(ids);
+  options.key_positions = *Positions::Ids(ids);
+  return options;
+}
+
+double ErrorOf(const AttentionJob& job, const AttentionOutputs& twin) {
+  ThreadPool pool(2);
+  return Difference(Values(job.Run(pool, nullptr)->output),
+                    Values(twin.output));
+}
+
+TEST(PruneTest, ErrorIsNoLargerThanWithoutLeavingOut) {
+  for (const double deviation : {1.0, 4.0}) {
+    const Problem problem(LongSizes(), DType::kFloat32, 6, deviation);
+    for (const bool causal : {true, false}) {
+      const auto scheme = SteepAlibi(!causal);
+      const auto pruned = MustCreate(*scheme, problem, Masked(causal));
+      const auto whole = MustCreate(*scheme, problem, WithIds(Masked(causal)));
+      const AttentionOutputs twin = pruned.RunReference();
+      EXPECT_LE(ErrorOf(pruned, twin), 1.5 * ErrorOf(whole, twin))
+          << deviation << causal;
+      ExpectTwin(pruned, DType::kFloat32);
+    }
+  }
+}
+
+TEST(PruneTest, LargeValuesFarAwayStillCount) {
+  for (const bool causal : {true, false}) {
+    Problem problem(LongSizes(), DType::kFloat32, 7);
+    for (int64_t j = 0; j < 20; ++j) SetRow(problem.v, j, 16, 1e30);
+    ExpectTwin(MustCreate(*SteepAlibi(!causal), problem, Masked(causal)),
+               DType::kFloat32);
+  }
+}
+
+TEST(PruneTest, LargeKeysFarAwayStillCount) {
+  for (const bool causal : {true, false}) {
+    Problem problem(LongSizes(), DType::kFloat32, 8);
+    for (int64_t j = 0; j < 20; ++j) SetRow(problem.k, j, 16, 300);
+    ExpectTwin(MustCreate(*SteepAlibi(!causal), problem, Masked(causal)),
+               DType::kFloat32);
+  }
+}
+
+TEST(PruneTest, NaNsFarAwayReachWhoSeesThem) {
+  for (const bool in_key : {true, false}) {
+    Problem problem(LongSizes(), DType::kFloat32, 9);
+    SetRow(in_key ? problem.k : problem.v, 3, 16, kNaN);
+    const auto job = MustCreate(*SteepAlibi(false), problem, Masked(true));
+    ThreadPool pool(1);
+    const auto output = Values(job.Run(pool, nullptr)->output);
+    EXPECT_FALSE(std::isnan(output[2 * 16]));
+    EXPECT_TRUE(std::isnan(output[(kLong - 1) * 16]));
+  }
+}
+
+// --- scores that outgrow what they are relative to ---
+
+TEST(InPassingTest, LaterTilesMayBeFarAboveTheFirst) {
+  // The nearest keys are tiny; others grow with every tile, in both
+  // directions.
+  Problem problem(LongSizes(), DType::kFloat32, 10);
+  for (int64_t j = 0; j < kLong; ++j) {
+    const double size = std::abs(static_cast<double>(j - 600)) / 20;
+    SetRow(problem.k, j, 16, j % 2 == 0 ? size : -size);
+  }
+  ExpectTwin(MustCreate(*MustMake("none"), problem, Masked(false)),
+             DType::kFloat32);
+  ExpectTwin(MustCreate(*MustMake("none"), problem, Masked(true)),
+             DType::kFloat32);
+}
+
+}  // namespace
+}  // namespace locus
