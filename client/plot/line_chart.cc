@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <ranges>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -198,9 +197,7 @@ class ChartDrawer {
       wide |= point.high > point.low;
       add(point, point.high);
     }
-    for (const CurvePoint& point : std::views::reverse(points)) {
-      add(point, point.low);
-    }
+    for (size_t n = points.size(); n-- > 0;) add(points[n], points[n].low);
     if (wide) Add(std::move(band));
   }
 
