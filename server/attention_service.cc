@@ -41,7 +41,7 @@ AttentionService::AttentionService(ServerState* state) : Service(state, kName) {
 
 absl::Status AttentionService::Attend(Call& call,
                                       const v1::AttendRequest& request,
-                                      v1::AttendResponse* response) {
+                                      Reply<v1::AttendResponse>* reply) {
   LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
   LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
   absl::StatusOr<AttentionOutputs> outputs =
@@ -52,7 +52,7 @@ absl::Status AttentionService::Attend(Call& call,
     outputs = AttendModule(call, *scheme, request);
   }
   if (!outputs.ok()) return outputs.status();
-  ToProto(*std::move(outputs), response);
+  ToReply(*std::move(outputs), reply);
   return absl::OkStatus();
 }
 

@@ -14,7 +14,7 @@ class AttentionService final : public Service {
 
  private:
   static absl::Status Attend(Call& call, const v1::AttendRequest& request,
-                             v1::AttendResponse* response);
+                             Reply<v1::AttendResponse>* reply);
 };
 
 }  // namespace locus::server

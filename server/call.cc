@@ -74,9 +74,7 @@ absl::Status Call::CheckResponseBytes(int64_t bytes) const {
 
 absl::Status Call::ReserveForJob(int64_t output_bytes, int64_t scratch_bytes) {
   LOCUS_RETURN_IF_ERROR(CheckResponseBytes(output_bytes));
-  // Scratch is gone by the time the results are written out a second time.
-  const auto bytes =
-      CheckedAdd(output_bytes, std::max(output_bytes, scratch_bytes));
+  const auto bytes = CheckedAdd(output_bytes, scratch_bytes);
   return Reserve(bytes.value_or(std::numeric_limits<int64_t>::max()));
 }
 

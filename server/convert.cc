@@ -12,6 +12,9 @@
 namespace locus::server {
 namespace {
 
+// Copying so few bytes costs less than what gRPC does for a slice of its own.
+constexpr int64_t kMinAttachedBytes = 4096;
+
 std::optional<DType> ToDType(v1::DataType dtype) {
   switch (dtype) {
     case v1::DATA_TYPE_FLOAT32:
@@ -83,6 +86,21 @@ v1::SchemeSite ToProtoSite(Site site) {
       return v1::SCHEME_SITE_SCORES;
   }
   return v1::SCHEME_SITE_UNSPECIFIED;
+}
+
+void SetType(const Tensor& tensor, v1::Tensor* proto) {
+  proto->set_dtype(ToProtoDType(tensor.dtype()));
+  proto->mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
+}
+
+void Attach(Tensor tensor, v1::Tensor* proto, Attachments& attachments) {
+  const int64_t bytes = tensor.byte_count();
+  if (bytes < kMinAttachedBytes) {
+    ToProto(tensor, proto);
+    return;
+  }
+  SetType(tensor, proto);
+  attachments.Add(proto, tensor.TakeBytes(), bytes);
 }
 
 void ToProto(const Parameter& parameter, v1::SchemeParameter* proto) {
@@ -236,41 +254,46 @@ v1::PromiseAnswer ToProto(Promise::Answer answer) {
   return v1::PROMISE_ANSWER_UNSPECIFIED;
 }
 
-void ToProto(Tensor tensor, v1::Tensor* proto) {
-  proto->set_dtype(ToProtoDType(tensor.dtype()));
-  proto->mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
-  proto->set_data(tensor.at(0), tensor.byte_count());
+void ToProto(const Tensor& tensor, v1::Tensor* proto) {
+  SetType(tensor, proto);
+  proto->set_data(tensor.view().data, tensor.byte_count());
 }
 
-void ToProto(Encoding encoding, v1::EncodeResponse* response) {
+void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply) {
+  v1::EncodeResponse& response = reply->message;
+  Attachments& attachments = reply->attachments;
   if (auto* additive = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
-    ToProto(std::move(additive->table),
-            response->mutable_additive()->mutable_table());
+    Attach(std::move(additive->table),
+           response.mutable_additive()->mutable_table(), attachments);
   } else if (auto* rotation =
                  std::get_if<RotationEncoding>(&encoding.numbers)) {
-    v1::RotationEncoding* proto = response->mutable_rotation();
-    ToProto(std::move(rotation->cos), proto->mutable_cos());
-    ToProto(std::move(rotation->sin), proto->mutable_sin());
+    v1::RotationEncoding* proto = response.mutable_rotation();
+    Attach(std::move(rotation->cos), proto->mutable_cos(), attachments);
+    Attach(std::move(rotation->sin), proto->mutable_sin(), attachments);
     proto->mutable_frequencies()->Assign(rotation->frequencies.begin(),
                                          rotation->frequencies.end());
     proto->set_attention_factor(rotation->attention_factor);
   } else if (auto* bias = std::get_if<BiasEncoding>(&encoding.numbers)) {
-    v1::BiasEncoding* proto = response->mutable_bias();
-    ToProto(std::move(bias->bias), proto->mutable_bias());
+    v1::BiasEncoding* proto = response.mutable_bias();
+    Attach(std::move(bias->bias), proto->mutable_bias(), attachments);
     proto->mutable_slopes()->Assign(bias->slopes.begin(), bias->slopes.end());
   }
   if (encoding.output.has_value()) {
-    ToProto(*std::move(encoding.output), response->mutable_output());
+    Attach(*std::move(encoding.output), response.mutable_output(), attachments);
   }
 }
 
-void ToProto(AttentionOutputs outputs, v1::AttendResponse* response) {
-  ToProto(std::move(outputs.output), response->mutable_output());
+void ToReply(AttentionOutputs outputs, Reply<v1::AttendResponse>* reply) {
+  v1::AttendResponse& response = reply->message;
+  Attachments& attachments = reply->attachments;
+  Attach(std::move(outputs.output), response.mutable_output(), attachments);
   if (outputs.weights.has_value()) {
-    ToProto(*std::move(outputs.weights), response->mutable_weights());
+    Attach(*std::move(outputs.weights), response.mutable_weights(),
+           attachments);
   }
   if (outputs.log_sum_exp.has_value()) {
-    ToProto(*std::move(outputs.log_sum_exp), response->mutable_log_sum_exp());
+    Attach(*std::move(outputs.log_sum_exp), response.mutable_log_sum_exp(),
+           attachments);
   }
 }
 

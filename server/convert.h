@@ -1,8 +1,8 @@
 // Proto to core and back, in one place.
 //
 // Requests are read without copying tensors: what is made here points into the
-// message, which has to live as long. Results move into the response. Field
-// paths in errors are those of the request.
+// message, which has to live as long. Results become attachments of the reply,
+// small ones excepted. Field paths in errors are those of the request.
 #pragma once
 
 #include <memory>
@@ -17,6 +17,7 @@
 #include "core/encoding/scheme.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
+#include "server/reply.h"
 
 namespace locus::server {
 
@@ -59,9 +60,9 @@ absl::StatusOr<AttentionOptions> ToAttentionOptions(
     const v1::AttentionOptions& given);
 
 v1::PromiseAnswer ToProto(Promise::Answer answer);
-void ToProto(Tensor tensor, v1::Tensor* proto);
-void ToProto(Encoding encoding, v1::EncodeResponse* response);
-void ToProto(AttentionOutputs outputs, v1::AttendResponse* response);
+void ToProto(const Tensor& tensor, v1::Tensor* proto);
+void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply);
+void ToReply(AttentionOutputs outputs, Reply<v1::AttendResponse>* reply);
 void ToProto(const SchemeInfo& info, v1::SchemeDescription* description);
 
 }  // namespace locus::server

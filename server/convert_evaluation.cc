@@ -239,7 +239,7 @@ void ToProto(EvaluationCell cell, v1::EvaluationCell* proto) {
   proto->set_eval_length(cell.eval_length);
   proto->mutable_metrics()->insert(cell.metrics.begin(), cell.metrics.end());
   if (cell.attention_map.has_value()) {
-    ToProto(*std::move(cell.attention_map), proto->mutable_attention_map());
+    ToProto(*cell.attention_map, proto->mutable_attention_map());
   }
 }
 

@@ -14,24 +14,25 @@ EncodingService::EncodingService(ServerState* state) : Service(state, kName) {
   AddUnary<v1::EncodeRequest, v1::EncodeResponse>("Encode", &Encode);
 }
 
-absl::Status EncodingService::ListSchemes(Call&, const v1::ListSchemesRequest&,
-                                          v1::ListSchemesResponse* response) {
+absl::Status EncodingService::ListSchemes(
+    Call&, const v1::ListSchemesRequest&,
+    Reply<v1::ListSchemesResponse>* reply) {
   for (const SchemeInfo& info : AllSchemes()) {
-    ToProto(info, response->add_schemes());
+    ToProto(info, reply->message.add_schemes());
   }
   return absl::OkStatus();
 }
 
 absl::Status EncodingService::Encode(Call& call,
                                      const v1::EncodeRequest& request,
-                                     v1::EncodeResponse* response) {
+                                     Reply<v1::EncodeResponse>* reply) {
   LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
   LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
   LOCUS_ASSIGN_OR_RETURN(EncodeOptions options, ToEncodeOptions(request));
   LOCUS_ASSIGN_OR_RETURN(const EncodeJob job,
                          EncodeJob::Create(*scheme, std::move(options)));
   LOCUS_ASSIGN_OR_RETURN(Encoding encoding, call.Run(job));
-  ToProto(std::move(encoding), response);
+  ToReply(std::move(encoding), reply);
   return absl::OkStatus();
 }
 

@@ -15,9 +15,9 @@ class EncodingService final : public Service {
  private:
   static absl::Status ListSchemes(Call& call,
                                   const v1::ListSchemesRequest& request,
-                                  v1::ListSchemesResponse* response);
+                                  Reply<v1::ListSchemesResponse>* reply);
   static absl::Status Encode(Call& call, const v1::EncodeRequest& request,
-                             v1::EncodeResponse* response);
+                             Reply<v1::EncodeResponse>* reply);
 };
 
 }  // namespace locus::server

@@ -94,10 +94,10 @@ EvaluationService::EvaluationService(ServerState* state,
 
 absl::Status EvaluationService::CheckProperties(
     Call& call, const v1::CheckPropertiesRequest& request,
-    v1::CheckPropertiesResponse* response) {
+    Reply<v1::CheckPropertiesResponse>* reply) {
   LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
   LOCUS_ASSIGN_OR_RETURN(const PropertiesPlan plan, ToPropertiesPlan(request));
-  LOCUS_ASSIGN_OR_RETURN(*response, call.Run(PropertiesJob{plan}));
+  LOCUS_ASSIGN_OR_RETURN(reply->message, call.Run(PropertiesJob{plan}));
   return absl::OkStatus();
 }
 

@@ -16,9 +16,9 @@ class EvaluationService final : public Service {
  private:
   using Stream = ResponseStream<v1::EvaluateExtrapolationResponse>;
 
-  static absl::Status CheckProperties(Call& call,
-                                      const v1::CheckPropertiesRequest& request,
-                                      v1::CheckPropertiesResponse* response);
+  static absl::Status CheckProperties(
+      Call& call, const v1::CheckPropertiesRequest& request,
+      Reply<v1::CheckPropertiesResponse>* reply);
   absl::Status EvaluateExtrapolation(
       Call& call, const v1::EvaluateExtrapolationRequest& request,
       Stream& stream);

@@ -1,13 +1,12 @@
 #include "server/method.h"
 
-#include <google/protobuf/io/coded_stream.h>
 #include <grpcpp/support/proto_buffer_reader.h>
-#include <grpcpp/support/proto_buffer_writer.h>
 
 #include <exception>
 #include <new>
 
 #include "absl/strings/str_cat.h"
+#include "server/large_message.h"
 #include "server/parsed_size.h"
 
 namespace locus::server {
@@ -16,8 +15,6 @@ namespace {
 // Far beyond any sensible request, which has a few dozen, and one for each word
 // of a module; quick to refuse and to parse.
 constexpr int64_t kMaxFields = 1 << 20;
-// Pieces of this size, the last one less.
-constexpr int kPieceBytes = 1 << 20;
 
 }  // namespace
 
@@ -56,7 +53,9 @@ absl::Status ParseRequest(Call& call, grpc::ByteBuffer* wire,
   LOCUS_RETURN_IF_ERROR(call.Reserve(wire_bytes + size.bytes));
   const bool parsed = [&] {
     grpc::ProtoBufferReader reader(wire);
-    return message->ParseFromZeroCopyStream(&reader);
+    return size.has_large_bytes
+               ? ParseLarge(&reader, static_cast<int>(wire_bytes), message)
+               : message->ParseFromZeroCopyStream(&reader);
   }();
   wire->Clear();
   if (parsed) return absl::OkStatus();
@@ -65,23 +64,13 @@ absl::Status ParseRequest(Call& call, grpc::ByteBuffer* wire,
                               "; its ", wire_bytes, " bytes do not parse"));
 }
 
-absl::Status SerializeResponse(const Call& call,
-                               const google::protobuf::Message& message,
-                               grpc::ByteBuffer* wire) {
-  const auto bytes = static_cast<int64_t>(message.ByteSizeLong());
-  LOCUS_RETURN_IF_ERROR(call.CheckResponseBytes(bytes));
-  if (bytes == 0) {
-    const grpc::Slice nothing;
-    *wire = grpc::ByteBuffer(&nothing, 1);
-    return absl::OkStatus();
-  }
-  wire->Clear();
-  grpc::ProtoBufferWriter pieces(wire, kPieceBytes, static_cast<int>(bytes));
-  google::protobuf::io::CodedOutputStream coded(&pieces);
-  // Maps are written in an order of their own otherwise.
-  coded.SetSerializationDeterministic(true);
-  if (message.SerializeToCodedStream(&coded)) return absl::OkStatus();
-  return absl::InternalError("the response does not serialise");
+absl::Status SerializeReply(const Call& call,
+                            const google::protobuf::Message& message,
+                            Attachments* attachments, grpc::ByteBuffer* wire) {
+  LOCUS_RETURN_IF_ERROR(
+      call.CheckResponseBytes(WireSize(message, *attachments)));
+  *wire = ToWire(message, attachments);
+  return absl::OkStatus();
 }
 
 }  // namespace locus::server

@@ -32,6 +32,7 @@
 
 #include "absl/status/status.h"
 #include "server/call.h"
+#include "server/reply.h"
 
 namespace locus::server {
 
@@ -44,10 +45,9 @@ absl::Status HandleSafely(Call& call, const grpc::ByteBuffer* request,
 absl::Status ParseRequest(Call& call, grpc::ByteBuffer* wire,
                           google::protobuf::Message* message);
 
-// The bytes of a message that may be sent; equal messages have equal bytes,
-// maps included.
-absl::Status SerializeResponse(const Call& call,
-                               const google::protobuf::Message& message,
-                               grpc::ByteBuffer* wire);
+// The bytes of a reply that may be sent; takes the attachments with it.
+absl::Status SerializeReply(const Call& call,
+                            const google::protobuf::Message& message,
+                            Attachments* attachments, grpc::ByteBuffer* wire);
 
 }  // namespace locus::server

@@ -3,6 +3,8 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
+#include "server/large_message.h"
+
 namespace locus::server {
 namespace {
 
@@ -16,15 +18,19 @@ using google::protobuf::io::CodedInputStream;
 constexpr int64_t kFieldBytes = 96;
 // The largest message of the contract, with the allocator's share.
 constexpr int64_t kMessageBytes = 512;
-// Beyond this the parser grows strings step by step.
-constexpr int64_t kReservedStringBytes = 50'000'000;
 constexpr int kMaxDepth = 100;
 // Packed numbers are quick to parse, but not free: so many bytes of them count
 // as a field. With 2^20 fields allowed, a list may have 16 MiB.
 constexpr int64_t kPackedBytesPerField = 16;
 
-int64_t StringBytes(int64_t length) {
-  return kFieldBytes + (length > kReservedStringBytes ? 3 * length : length);
+// Protobuf's parser grows large strings by doubling, and holds the old half
+// while it does; ParseLarge makes two copies on the way to the message.
+int64_t StringBytes(int64_t length) { return kFieldBytes + 4 * length; }
+
+// What ParseLarge reads at once.
+bool IsBytes(const FieldDescriptor* field) {
+  return field != nullptr && field->type() == FieldDescriptor::TYPE_BYTES &&
+         !field->is_repeated();
 }
 
 // Repeated fields grow by doubling, and hold the old half while they do. A
@@ -90,6 +96,9 @@ class Walker {
       size_.bytes += PackedBytes(*field, length);
       size_.fields += length / kPackedBytesPerField;
       if (size_.fields > max_fields_) return false;
+    } else if (IsBytes(field)) {
+      size_.bytes += kFieldBytes + length;
+      size_.has_large_bytes |= length > kLargeBytes;
     } else {
       size_.bytes += StringBytes(length);
     }

@@ -18,6 +18,8 @@ struct ParsedSize {
   int64_t bytes = 0;
   // A packed list is one field, however long.
   int64_t fields = 0;
+  // Whether it has `bytes` that only ParseLarge copies no more than once.
+  bool has_large_bytes = false;
 };
 
 // Walks over the tags of a message of `type`; the contents of strings and

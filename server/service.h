@@ -12,6 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "server/call.h"
 #include "server/method.h"
+#include "server/reply.h"
 #include "server/stream_method.h"
 #include "server/unary_method.h"
 
@@ -26,7 +27,7 @@ class Service : public grpc::Service {
  protected:
   template <typename Request, typename Response>
   using UnaryHandler =
-      std::function<absl::Status(Call&, const Request&, Response*)>;
+      std::function<absl::Status(Call&, const Request&, Reply<Response>*)>;
   template <typename Request, typename Response>
   using StreamHandler = std::function<absl::Status(Call&, const Request&,
                                                    ResponseStream<Response>&)>;
@@ -38,13 +39,14 @@ class Service : public grpc::Service {
     const auto handle = [handler = std::move(handler)](
                             Call& call, grpc::ByteBuffer* request_wire,
                             grpc::ByteBuffer* response_wire) {
-      Response response;
+      Reply<Response> reply;
       {
         Request request;
         LOCUS_RETURN_IF_ERROR(ParseRequest(call, request_wire, &request));
-        LOCUS_RETURN_IF_ERROR(handler(call, request, &response));
+        LOCUS_RETURN_IF_ERROR(handler(call, request, &reply));
       }
-      return SerializeResponse(call, response, response_wire);
+      return SerializeReply(call, reply.message, &reply.attachments,
+                            response_wire);
     };
     AddMethod(new grpc::internal::RpcServiceMethod(
         info->path.c_str(), grpc::internal::RpcMethod::NORMAL_RPC,

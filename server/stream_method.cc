@@ -15,7 +15,8 @@ using GrpcHandler =
 
 absl::Status MessageWriter::Write(const google::protobuf::Message& message) {
   grpc::ByteBuffer wire;
-  LOCUS_RETURN_IF_ERROR(SerializeResponse(call_, message, &wire));
+  Attachments none;
+  LOCUS_RETURN_IF_ERROR(SerializeReply(call_, message, &none, &wire));
   const auto bytes = static_cast<int64_t>(wire.Length());
   if (writer_.Write(wire)) {
     call_.CountSent(bytes);

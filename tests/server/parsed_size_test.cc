@@ -7,6 +7,7 @@
 
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
+#include "server/large_message.h"
 #include "tests/server/test_server.h"
 
 namespace locus::server {
@@ -50,6 +51,18 @@ TEST(ParsedSizeTest, LargeTensorsCostTheirSize) {
   *request.mutable_input() = Zeros({1 << 20});
   EXPECT_LT(Bound<v1::EncodeRequest>(request.SerializeAsString()),
             (4 << 20) + 10000);
+}
+
+TEST(ParsedSizeTest, GiantTensorsCostTheirSizeToo) {
+  v1::EncodeRequest request;
+  *request.mutable_input() = Zeros({(kLargeBytes + 100) / 4});
+  const std::string wire = request.SerializeAsString();
+  google::protobuf::io::ArrayInputStream stream(wire.data(),
+                                                static_cast<int>(wire.size()));
+  const ParsedSize size =
+      MeasureParsed(*v1::EncodeRequest::descriptor(), &stream, 1 << 20);
+  EXPECT_TRUE(size.has_large_bytes);
+  EXPECT_LT(size.bytes, kLargeBytes + 10000);
 }
 
 TEST(ParsedSizeTest, StopsAtTheMostFields) {
