@@ -1,20 +1,19 @@
 #include "server/call.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/shape.h"
+#include "server/allocator.h"
 #include "server/log.h"
 #include "server/status.h"
 
 namespace locus::server {
 namespace {
 
-// Beyond this, giving memory back costs little beside the call itself.
-constexpr int64_t kLargeCallBytes = int64_t{64} << 20;
+// Only calls beyond this are worth a look at what the process holds.
+constexpr int64_t kLargeCallBytes = int64_t{1} << 20;
 
 int64_t Micros(std::chrono::steady_clock::duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
@@ -41,10 +40,8 @@ Call::Call(ServerState* state, const MethodInfo* method,
 }
 
 Call::~Call() {
-  // The allocator keeps what large calls gave back, in pieces all over its
-  // arenas, and would hold gigabytes at rest.
   if (std::max(memory_.bytes(), request_bytes_) >= kLargeCallBytes) {
-    malloc_trim(0);
+    TrimFreedMemory(state_.budget.reserved_bytes() - memory_.bytes());
   }
   state_.calls.Leave();
 }

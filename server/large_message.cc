@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "core/base/large_block.h"
+
 namespace locus::server {
 namespace {
 
@@ -32,6 +34,7 @@ bool ReadBytes(CodedInputStream& wire, Message* message,
   std::string bytes;
   if (!ReadLength(wire, &length)) return false;
   bytes.reserve(length);
+  PreferHugePages(bytes.data(), bytes.capacity());
   if (!wire.ReadString(&bytes, length)) return false;
   message->GetReflection()->SetString(message, field, std::move(bytes));
   return true;

@@ -1,9 +1,10 @@
-// Parses messages with tensors that Protobuf's parser is too careful for.
+// Parses messages with large tensors.
 //
-// Up to 50 MB it makes room for a string at once. Beyond, since it does not
-// know whether the bytes will ever come, it grows the string step by step, and
-// copies what it has at every step. Here all bytes are there already, and
-// memory is reserved for them, so each is copied once.
+// Up to 50 MB Protobuf's parser makes room for a string at once. Beyond, since
+// it does not know whether the bytes will ever come, it grows the string step
+// by step, and copies what it has at every step. Here all bytes are there
+// already, and memory is reserved for them, so each is copied once, and into
+// huge pages: see core/base/large_block.h.
 #pragma once
 
 #include <google/protobuf/io/zero_copy_stream.h>
@@ -11,8 +12,9 @@
 
 namespace locus::server {
 
-// The longest string that Protobuf's parser makes room for at once.
-inline constexpr int64_t kLargeBytes = 50'000'000;
+// Up to this Protobuf's own parser does as well, with memory that is kept from
+// call to call: see server/allocator.h.
+inline constexpr int64_t kLargeBytes = int64_t{16} << 20;
 
 // Does to `message`, which is empty, what ParseFromZeroCopyStream does for the
 // `size` bytes of `wire`; repeated and unknown fields and what does not parse

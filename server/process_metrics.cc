@@ -31,13 +31,6 @@ MetricFamily Make(const char* name, const char* help, MetricType type,
   return family;
 }
 
-double ResidentBytes() {
-  std::ifstream statm("/proc/self/statm");
-  double total_pages = 0, resident_pages = 0;
-  statm >> total_pages >> resident_pages;
-  return resident_pages * static_cast<double>(sysconf(_SC_PAGESIZE));
-}
-
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -65,11 +58,18 @@ const double start_seconds =
 
 }  // namespace
 
+int64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t total_pages = 0, resident_pages = 0;
+  statm >> total_pages >> resident_pages;
+  return resident_pages * sysconf(_SC_PAGESIZE);
+}
+
 std::vector<MetricFamily> CollectProcessMetrics() {
   std::vector<MetricFamily> families;
   families.push_back(Make("process_resident_memory_bytes",
                           "Resident memory size in bytes.", MetricType::Gauge,
-                          ResidentBytes()));
+                          static_cast<double>(ResidentBytes())));
   families.push_back(Make("process_cpu_seconds_total",
                           "User and system time spent, in seconds.",
                           MetricType::Counter, CpuSeconds()));

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "server/address.h"
+#include "server/allocator.h"
 #include "server/attention_service.h"
 #include "server/encoding_service.h"
 #include "server/evaluation_run.h"
@@ -30,11 +31,12 @@ constexpr int kSpareThreads = 64;
 // What Watch streams and answers on their way out get once calls are done.
 constexpr std::chrono::milliseconds kLastBytes(100);
 
-// gRPC's switches that hold for the whole process.
+// Switches that hold for the whole process.
 void PrepareProcess() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // Its lines would stand between ours, and name peers and paths.
+    KeepFreedMemory();
+    // gRPC's lines would stand between ours, and name peers and paths.
     gpr_set_log_function([](gpr_log_func_args*) {});
     grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();

@@ -6,9 +6,12 @@
 #include <memory>
 #include <new>
 
+#include "core/base/large_block.h"
+
 namespace locus {
 
-// An uninitialised array of `count` numbers, aligned to 128 bytes.
+// An uninitialised array of `count` numbers, aligned to 128 bytes. Large ones
+// lie in huge pages.
 template <typename T>
 class AlignedBuffer {
  public:
@@ -16,22 +19,42 @@ class AlignedBuffer {
 
   AlignedBuffer() = default;
   explicit AlignedBuffer(int64_t count)
-      : data_(static_cast<T*>(
-            ::operator new(static_cast<size_t>(count) * sizeof(T),
-                           std::align_val_t(kAlignment)))) {}
+      : data_(Allocate(static_cast<size_t>(count) * sizeof(T)),
+              Deleter{static_cast<size_t>(count) * sizeof(T)}) {}
 
   T* get() const { return data_.get(); }
 
-  // Hands the array to someone else, who gives it to Free in the end.
+  // Hands the array to someone else, who gives it to Free in the end, with its
+  // size.
   T* Release() { return data_.release(); }
-  static void Free(void* data) {
-    ::operator delete(data, std::align_val_t(kAlignment));
+  static void Free(void* data, size_t bytes) {
+    if (IsLarge(bytes)) {
+      FreeLargeBlock(data, bytes);
+    } else {
+      ::operator delete(data, std::align_val_t(kAlignment));
+    }
   }
 
  private:
   struct Deleter {
-    void operator()(T* data) const { Free(data); }
+    size_t bytes = 0;
+    void operator()(T* data) const { Free(data, bytes); }
   };
+
+  static constexpr bool IsLarge(size_t bytes) {
+#ifdef __SANITIZE_ADDRESS__
+    return false;  // it would not see the ends of these
+#else
+    return bytes >= kLargeBlockBytes;
+#endif
+  }
+
+  static T* Allocate(size_t bytes) {
+    return static_cast<T*>(
+        IsLarge(bytes) ? AllocateLargeBlock(bytes)
+                       : ::operator new(bytes, std::align_val_t(kAlignment)));
+  }
+
   std::unique_ptr<T, Deleter> data_;
 };
 

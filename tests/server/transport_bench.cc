@@ -37,6 +37,7 @@
 #include "core/base/thread_pool.h"
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
+#include "server/allocator.h"
 #include "server/convert.h"
 #include "server/server.h"
 
@@ -283,6 +284,9 @@ Case AttendCase(const std::string& name, int64_t tokens, ThreadPool& pool,
 }
 
 void Main(int rounds, int threads) {
+  // Not the server alone: an echo that takes its memory anew each time is too
+  // easy to keep up with.
+  KeepFreedMemory();
   const Child server_child = ForkServer(threads);
   const Child echo_child = ForkEcho();
   const auto server = Connect(server_child.port);

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/large_block.h"
 #include "core/base/positions.h"
 #include "core/base/random.h"
 #include "core/base/shape.h"
@@ -60,7 +61,7 @@ TEST(TensorTest, EmptyTensorsHaveSensibleExtents) {
 }
 
 TEST(TensorTest, VectorsLoadFromItsStart) {
-  for (const int64_t count : {0, 1, 3, 1000, 100000}) {
+  for (const int64_t count : {0, 1, 3, 1000, 100000, 1000000}) {
     Tensor tensor(DType::kFloat32, {count});
     EXPECT_EQ(reinterpret_cast<uintptr_t>(tensor.at(0)) % 64, 0);
   }
@@ -97,7 +98,29 @@ TEST(TensorTest, BytesOutliveTheTensorThatGaveThemAway) {
   char* const released = bytes.Release();
   EXPECT_EQ(bytes.get(), nullptr);
   EXPECT_EQ(released[8], 7);
-  AlignedBuffer<char>::Free(released);
+  AlignedBuffer<char>::Free(released, 24);
+}
+
+TEST(LargeBlockTest, BlocksAreWritableToTheLastByte) {
+  for (const size_t bytes : {size_t{1}, kLargeBlockBytes - 1, kLargeBlockBytes,
+                             3 * kLargeBlockBytes + 1}) {
+    char* const block = static_cast<char*>(AllocateLargeBlock(bytes));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % kLargeBlockBytes, 0);
+    block[0] = block[bytes - 1] = 1;
+    FreeLargeBlock(block, bytes);
+  }
+}
+
+TEST(LargeBlockTest, TooMuchIsBadAlloc) {
+  EXPECT_THROW(AllocateLargeBlock(SIZE_MAX), std::bad_alloc);
+  EXPECT_THROW(AllocateLargeBlock(SIZE_MAX / 2), std::bad_alloc);
+}
+
+TEST(LargeBlockTest, AnyMemoryMayBeAdvised) {
+  std::string bytes(5 * kLargeBlockBytes, 'x');
+  PreferHugePages(bytes.data(), bytes.size());
+  PreferHugePages(bytes.data() + 1, 10);
+  EXPECT_EQ(bytes, std::string(5 * kLargeBlockBytes, 'x'));
 }
 
 TEST(DTypeTest, NarrowTypesRoundToNearestEven) {
