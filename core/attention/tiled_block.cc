@@ -145,8 +145,13 @@ class Block {
   }
 
   void Take(const Tile& tile) {
+    const Sight sight = LookThroughMask(tile);
+    if (sight == Sight::kNothing) return;
     const bool irregular = task_.head.tiles[tile.index].irregular;
-    if (!irregular && IsPlain(tile) && TakeInPassing(tile)) return;
+    if (!irregular && sight == Sight::kEverything && IsPlain(tile) &&
+        TakeInPassing(tile)) {
+      return;
+    }
     ComputeScores(tile);
     if (irregular) std::copy_n(scores_, tile.count * kBlock, seen_);
     if (UpdateSoftmax<T>(scores_, tile.count, lanes_, running_)) {
@@ -157,9 +162,37 @@ class Block {
     LookForMaxima();
   }
 
+  // What a mask lets through. Only of a mask of bools is it found out.
+  enum class Sight { kNothing, kSomething, kEverything };
+  Sight LookThroughMask(const Tile& tile) const {
+    if (!problem_.mask) return Sight::kEverything;
+    if (!HasBoolMask()) return Sight::kSomething;
+    bool everything = true;
+    bool nothing = true;
+    for (int64_t lane = 0; lane < query_count_; ++lane) {
+      const char* const row = MaskRow(lane, tile.first);
+      const char* const end = row + tile.count;
+      everything = everything && std::find(row, end, '\0') == end;
+      nothing = nothing && std::all_of(row, end, [](char c) { return c == 0; });
+      if (!everything && !nothing) return Sight::kSomething;
+    }
+    return everything ? Sight::kEverything : Sight::kNothing;
+  }
+
+  // Whether the mask has a byte for each key.
+  bool HasBoolMask() const {
+    return problem_.mask && problem_.mask->tensor.dtype == DType::kBool &&
+           problem_.mask->key_stride == 1;
+  }
+  const char* MaskRow(int64_t lane, int64_t key) const {
+    const Mask& mask = *problem_.mask;
+    return mask.tensor.at(
+        mask.Element(task_.b, task_.h, task_.first_query + lane, key));
+  }
+
   // Whether nothing but scale, and a bias by offset, happens to its scores.
   bool IsPlain(const Tile& tile) const {
-    return has_maxima_ && problem_.softcap == 0 && !problem_.mask &&
+    return has_maxima_ && problem_.softcap == 0 &&
            task_.bias_mode != BiasMode::kGeneral && tile.count % kGroup == 0 &&
            tile.first >= inner_.first && tile.first + tile.count <= inner_.last;
   }
@@ -401,6 +434,9 @@ class Block {
 
   // added_: [tile.count, kBlock], relative to the shifts, in units of log2.
   void FillAdded(const Tile& tile) {
+    if (HasBoolMask() && task_.bias_mode != BiasMode::kGeneral) {
+      return FillHidden(tile);
+    }
     const AddedTerms terms(problem_, task_.b, task_.h,
                            task_.bias_mode == BiasMode::kGeneral);
     double values[kTileKeys];
@@ -410,6 +446,18 @@ class Block {
       for (int64_t j = 0; j < tile.count; ++j) {
         added_[j * kBlock + lane] = RelativeTerm<T>(values[j], shifts_[lane]);
         if (coarse_) RoundLikeDouble(values[j], &scores_[j * kBlock + lane]);
+      }
+    }
+  }
+
+  // The same where only a mask of bools is added.
+  void FillHidden(const Tile& tile) {
+    constexpr T kHidden = -std::numeric_limits<T>::infinity();
+    std::fill_n(added_, tile.count * kBlock, T(0));
+    for (int64_t lane = 0; lane < query_count_; ++lane) {
+      const char* const row = MaskRow(lane, tile.first);
+      for (int64_t j = 0; j < tile.count; ++j) {
+        added_[j * kBlock + lane] = row[j] != 0 ? T(0) : kHidden;
       }
     }
   }

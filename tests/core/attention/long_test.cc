@@ -209,6 +209,33 @@ TEST(PruneTest, NaNsFarAwayReachWhoSeesThem) {
   }
 }
 
+// --- masks that hide whole tiles, or none ---
+
+TEST(MaskTest, TilesHiddenOrOpenAsAWholeEqualTwin) {
+  Problem problem(LongSizes(), DType::kFloat32, 11);
+  Tensor mask(DType::kBool, {4, kLong, kLong});
+  for (int64_t n = 0; n < mask.element_count(); ++n) {
+    const int64_t i = n / kLong % kLong;
+    const int64_t j = n % kLong;
+    // Blocks along the diagonal and a first column of them, ragged at 700.
+    *mask.at(n) = i / 200 == j / 200 || j < 100 || (j > 700 && j % 3 == 0);
+  }
+  // Seen by no query: whole tiles with values that must not matter.
+  for (int64_t n = 0; n < mask.element_count(); ++n) {
+    if (n % kLong >= 1000) *mask.at(n) = 0;
+  }
+  for (int64_t j = 1000; j < kLong; ++j) SetRow(problem.v, j, 16, kNaN);
+  for (const char* scheme : {"none", "t5_bias"}) {
+    for (const bool causal : {true, false}) {
+      AttentionOptions options = Masked(causal);
+      options.mask = mask.view();
+      SCOPED_TRACE(scheme);
+      ExpectTwin(MustCreate(*MustMake(scheme), problem, options),
+                 DType::kFloat32);
+    }
+  }
+}
+
 // --- scores that outgrow what they are relative to ---
 
 TEST(InPassingTest, LaterTilesMayBeFarAboveTheFirst) {
