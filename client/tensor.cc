@@ -86,7 +86,8 @@ std::string ShapeText(absl::Span<const int64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-absl::StatusOr<v1::Tensor> Allocate(v1::DataType dtype,
+// A tensor for so many values, still without them.
+absl::StatusOr<v1::Tensor> Describe(v1::DataType dtype,
                                     absl::Span<const int64_t> shape,
                                     int64_t value_count) {
   CLIENT_ASSIGN_OR_RETURN(const int64_t count, ElementCount(shape, dtype));
@@ -98,7 +99,15 @@ absl::StatusOr<v1::Tensor> Allocate(v1::DataType dtype,
   v1::Tensor tensor;
   tensor.set_dtype(dtype);
   tensor.mutable_shape()->Add(shape.begin(), shape.end());
-  tensor.mutable_data()->resize(count * ElementSize(dtype));
+  return tensor;
+}
+
+absl::StatusOr<v1::Tensor> Allocate(v1::DataType dtype,
+                                    absl::Span<const int64_t> shape,
+                                    int64_t value_count) {
+  CLIENT_ASSIGN_OR_RETURN(v1::Tensor tensor,
+                          Describe(dtype, shape, value_count));
+  tensor.mutable_data()->resize(value_count * ElementSize(dtype));
   return tensor;
 }
 
@@ -189,10 +198,9 @@ absl::StatusOr<v1::Tensor> MakeTensor(absl::Span<const int64_t> shape,
   static_assert(sizeof(bool) == 1);
   CLIENT_ASSIGN_OR_RETURN(
       v1::Tensor tensor,
-      Allocate(TypeOf<T>(), shape, static_cast<int64_t>(values.size())));
+      Describe(TypeOf<T>(), shape, static_cast<int64_t>(values.size())));
   if (!values.empty()) {
-    std::memcpy(tensor.mutable_data()->data(), values.data(),
-                values.size() * sizeof(T));
+    tensor.set_data(values.data(), values.size() * sizeof(T));
   }
   return tensor;
 }

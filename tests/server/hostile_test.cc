@@ -2,7 +2,6 @@
 // details, and the server goes on.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -250,28 +249,6 @@ INSTANTIATE_TEST_SUITE_P(
              "request", kLimit}),
     CaseName);
 
-// One call with bytes instead of a message.
-grpc::Status CallWithBytes(const std::string& wire,
-                           grpc_compression_algorithm compression,
-                           TestServer& server = SharedServer()) {
-  grpc::GenericStub stub(server.channel());
-  grpc::ClientContext context;
-  context.set_compression_algorithm(compression);
-  grpc::Slice slice(wire);
-  const grpc::ByteBuffer request(&slice, 1);
-  grpc::ByteBuffer response;
-  grpc::CompletionQueue queue;
-  grpc::Status status;
-  const auto call = stub.PrepareUnaryCall(
-      &context, "/locus.v1.EncodingService/Encode", request, &queue);
-  call->StartCall();
-  call->Finish(&response, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  queue.Next(&tag, &ok);
-  return status;
-}
-
 TEST(HostileBytesTest, GarbageIsTheCallersFault) {
   const std::string deep = [] {
     std::string nested;
@@ -282,7 +259,7 @@ TEST(HostileBytesTest, GarbageIsTheCallersFault) {
        {std::string("\xff\xff\xff\xff"), std::string("\x0a\x7f", 2),
         std::string(100, '\x0a'), deep}) {
     const auto start = std::chrono::steady_clock::now();
-    ExpectRefused(CallWithBytes(wire, GRPC_COMPRESS_NONE),
+    ExpectRefused(CallWithBytes(wire, GRPC_COMPRESS_NONE, SharedServer()),
                   {"", "", "request", grpc::INVALID_ARGUMENT}, start);
   }
 }
@@ -292,7 +269,7 @@ TEST(HostileBytesTest, CompressedRequestsAreRefusedUninflated) {
   bomb.mutable_input()->set_data(std::string(64 << 20, '\0'));
   for (const auto algorithm : {GRPC_COMPRESS_GZIP, GRPC_COMPRESS_DEFLATE}) {
     const grpc::Status status =
-        CallWithBytes(bomb.SerializeAsString(), algorithm);
+        CallWithBytes(bomb.SerializeAsString(), algorithm, SharedServer());
     EXPECT_EQ(status.error_code(), grpc::UNIMPLEMENTED);
   }
   EXPECT_LT(SharedServer().Metric("locus_memory_reserved_bytes"), 1 << 20);
@@ -323,7 +300,8 @@ TEST(HostileBytesTest, MessagesThatGrowAreChargedForIt) {
 TEST(HostileBytesTest, MillionsOfFieldsAreNotParsed) {
   std::string wire;
   for (int i = 0; i < 2'000'000; ++i) wire += std::string("\x9a\x06\x00", 3);
-  const grpc::Status status = CallWithBytes(wire, GRPC_COMPRESS_NONE);
+  const grpc::Status status =
+      CallWithBytes(wire, GRPC_COMPRESS_NONE, SharedServer());
   EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED);
   EXPECT_EQ(DetailsOf(status).info->metadata().at("limit"), "message_fields");
 }

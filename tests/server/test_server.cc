@@ -1,6 +1,7 @@
 #include "tests/server/test_server.h"
 
 #include <arpa/inet.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -111,6 +112,27 @@ ErrorDetails DetailsOf(const grpc::Status& status) {
     if (any.UnpackTo(&retry)) details.retry = retry;
   }
   return details;
+}
+
+grpc::Status CallWithBytes(const std::string& wire,
+                           grpc_compression_algorithm compression,
+                           TestServer& server) {
+  grpc::GenericStub stub(server.channel());
+  grpc::ClientContext context;
+  context.set_compression_algorithm(compression);
+  grpc::Slice slice(wire);
+  const grpc::ByteBuffer request(&slice, 1);
+  grpc::ByteBuffer response;
+  grpc::CompletionQueue queue;
+  grpc::Status status;
+  const auto call = stub.PrepareUnaryCall(
+      &context, "/locus.v1.EncodingService/Encode", request, &queue);
+  call->StartCall();
+  call->Finish(&response, &status, nullptr);
+  void* tag = nullptr;
+  bool ok = false;
+  queue.Next(&tag, &ok);
+  return status;
 }
 
 v1::Tensor Zeros(const std::vector<int64_t>& shape) {

@@ -67,6 +67,11 @@ struct ErrorDetails {
 };
 ErrorDetails DetailsOf(const grpc::Status& status);
 
+// One call of Encode with bytes instead of a message.
+grpc::Status CallWithBytes(const std::string& wire,
+                           grpc_compression_algorithm compression,
+                           TestServer& server);
+
 // Zeros of FLOAT32.
 v1::Tensor Zeros(const std::vector<int64_t>& shape);
 
