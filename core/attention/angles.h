@@ -13,7 +13,7 @@
 namespace locus {
 
 template <typename T>
-class AngleTable {
+class CallAngles {
  public:
   void Fill(const Rotation& rotation, const Positions& positions,
             ThreadPool& pool, Stopper& stopper) {

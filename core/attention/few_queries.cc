@@ -169,8 +169,8 @@ class FewQueries {
   AlignedBuffer<T> queries_;
   AlignedBuffer<T> outputs_;  // [heads, chunks, rows of a head, Dv]
   std::vector<ChunkResult<T>> results_;
-  AngleTable<T> query_angles_;
-  AngleTable<T> key_angles_;
+  CallAngles<T> query_angles_;
+  CallAngles<T> key_angles_;
 };
 
 }  // namespace

@@ -236,8 +236,8 @@ class TiledAttention {
   AlignedBuffer<T> values_;
   std::vector<TileFacts> tiles_;
   AlignedBuffer<double> offset_bias_;
-  AngleTable<T> query_angles_;
-  AngleTable<T> key_angles_;
+  CallAngles<T> query_angles_;
+  CallAngles<T> key_angles_;
 };
 
 }  // namespace

@@ -1,10 +1,11 @@
 #include "core/base/dtype.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <type_traits>
 
-#include <Eigen/Core>
+#include "core/base/narrow.h"
 
 namespace locus {
 namespace {
@@ -25,15 +26,6 @@ float RoundToOdd(double value) {
   float odd;
   std::memcpy(&odd, &bits, sizeof(odd));
   return odd;
-}
-
-template <typename Element, typename Value>
-Element Narrow(Value value) {
-  if constexpr (std::is_same_v<Value, double> && sizeof(Element) == 2) {
-    return static_cast<Element>(RoundToOdd(value));
-  } else {
-    return static_cast<Element>(value);
-  }
 }
 
 // Elements have no alignment: they come out of messages. memcpy of a constant
@@ -59,9 +51,44 @@ void Write(const Value* source, int64_t count, void* target) {
     if (count > 0) std::memcpy(bytes, source, count * sizeof(Value));
   } else {
     for (int64_t i = 0; i < count; ++i) {
-      const Element element = Narrow<Element>(source[i]);
+      const Element element = static_cast<Element>(source[i]);
       std::memcpy(bytes + i * sizeof(Element), &element, sizeof(Element));
     }
+  }
+}
+
+// Between sixteen bits and double, some floats at a time are on the way.
+constexpr int64_t kOnTheWay = 256;
+
+void ReadNarrow(void (*widen)(const void*, int64_t, float*), const void* source,
+                int64_t count, float* target) {
+  widen(source, count, target);
+}
+
+void ReadNarrow(void (*widen)(const void*, int64_t, float*), const void* source,
+                int64_t count, double* target) {
+  const char* bytes = static_cast<const char*>(source);
+  float some[kOnTheWay];
+  for (int64_t i = 0; i < count; i += kOnTheWay) {
+    const int64_t size = std::min(kOnTheWay, count - i);
+    widen(bytes + 2 * i, size, some);
+    std::copy_n(some, size, target + i);
+  }
+}
+
+void WriteNarrow(void (*narrow)(const float*, int64_t, void*),
+                 const float* source, int64_t count, void* target) {
+  narrow(source, count, target);
+}
+
+void WriteNarrow(void (*narrow)(const float*, int64_t, void*),
+                 const double* source, int64_t count, void* target) {
+  char* bytes = static_cast<char*>(target);
+  float some[kOnTheWay];
+  for (int64_t i = 0; i < count; i += kOnTheWay) {
+    const int64_t size = std::min(kOnTheWay, count - i);
+    std::transform(source + i, source + i + size, some, RoundToOdd);
+    narrow(some, size, bytes + 2 * i);
   }
 }
 
@@ -73,9 +100,9 @@ void ReadAs(DType dtype, const void* source, int64_t count, Value* target) {
     case DType::kFloat64:
       return Read<double>(source, count, target);
     case DType::kFloat16:
-      return Read<Eigen::half>(source, count, target);
+      return ReadNarrow(WidenHalf, source, count, target);
     case DType::kBFloat16:
-      return Read<Eigen::bfloat16>(source, count, target);
+      return ReadNarrow(WidenBFloat, source, count, target);
     case DType::kInt64:
     case DType::kBool:
       break;
@@ -90,9 +117,9 @@ void WriteAs(DType dtype, const Value* source, int64_t count, void* target) {
     case DType::kFloat64:
       return Write<double>(source, count, target);
     case DType::kFloat16:
-      return Write<Eigen::half>(source, count, target);
+      return WriteNarrow(NarrowToHalf, source, count, target);
     case DType::kBFloat16:
-      return Write<Eigen::bfloat16>(source, count, target);
+      return WriteNarrow(NarrowToBFloat, source, count, target);
     case DType::kInt64:
     case DType::kBool:
       break;

@@ -1,45 +1,66 @@
 #include "core/encoding/scheme.h"
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/encoding/angles.h"
+#include "core/encoding/apply.h"
 
 namespace locus {
 
+void AdditiveCode::Rows(const Positions& positions, int64_t first,
+                        int64_t count, absl::Span<double> rows, Writes) const {
+  for (int64_t i = 0; i < count; ++i) {
+    const size_t dim = rows.size() / count;
+    Row(positions[first + i], rows.subspan(i * dim, dim));
+  }
+}
+
+void AdditiveCode::Rows(const Positions& positions, int64_t first,
+                        int64_t count, absl::Span<float> rows, Writes) const {
+  std::vector<double> row(rows.size() / std::max<int64_t>(count, 1));
+  float* to = rows.data();
+  for (int64_t i = 0; i < count; ++i) {
+    Row(positions[first + i], absl::MakeSpan(row));
+    to = std::copy(row.begin(), row.end(), to);
+  }
+}
+
+namespace {
+
+template <typename T>
+AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin) {
+  return {.frequencies = rotation.frequencies,
+          .factor = rotation.attention_factor,
+          .sin = sin,
+          .cos = cos,
+          .stride = rotation.pair_count()};
+}
+
+}  // namespace
+
 template <typename T>
 void Rotation::Angles(int64_t position, T* cos, T* sin) const {
-  for (int64_t k = 0; k < pair_count(); ++k) {
-    const double angle = static_cast<double>(position) * frequencies[k];
-    cos[k] = static_cast<T>(attention_factor * std::cos(angle));
-    sin[k] = static_cast<T>(attention_factor * std::sin(angle));
-  }
+  FillAngles(TableOf(*this, cos, sin), position);
 }
 
 template <typename T>
 void Rotation::AngleRows(const Positions& positions, int64_t first,
                          int64_t count, T* cos, T* sin) const {
-  for (int64_t i = 0; i < count; ++i) {
-    Angles(positions[first + i], cos + i * pair_count(),
-           sin + i * pair_count());
-  }
+  FillAngles(TableOf(*this, cos, sin), positions, first, count);
 }
 
 template <typename T>
 void Rotation::Apply(const T* cos, const T* sin, T* row) const {
-  const int64_t pairs = pair_count();
-  const bool adjacent = pairing == Pairing::kAdjacent;
-  const int64_t step = adjacent ? 2 : 1;
-  const int64_t partner = adjacent ? 1 : pairs;
-  for (int64_t k = 0; k < pairs; ++k) {
-    T* const a = row + k * step;
-    T* const b = a + partner;
-    const T x = *a;
-    const T y = *b;
-    *a = x * cos[k] - y * sin[k];
-    *b = x * sin[k] + y * cos[k];
-  }
+  Turn<T>({.width = 2 * pair_count(),
+           .pairs = pair_count(),
+           .adjacent = pairing == Pairing::kAdjacent,
+           .cos = cos,
+           .sin = sin,
+           .input = row,
+           .output = row});
 }
 
 template void Rotation::Angles(int64_t, float*, float*) const;

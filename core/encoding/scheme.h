@@ -20,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/positions.h"
+#include "core/base/writes.h"
 #include "core/encoding/parameters.h"
 
 namespace locus {
@@ -53,6 +54,13 @@ class AdditiveCode : public Trainable {
  public:
   // The code of one position; row: [dim].
   virtual void Row(int64_t position, absl::Span<double> row) const = 0;
+  // The codes of positions[first] and the count - 1 after it; rows: [count,
+  // dim]. What a row is does not depend on the others asked for. A scheme that
+  // can do better than one row at a time says so here.
+  virtual void Rows(const Positions& positions, int64_t first, int64_t count,
+                    absl::Span<double> rows, Writes writes) const;
+  virtual void Rows(const Positions& positions, int64_t first, int64_t count,
+                    absl::Span<float> rows, Writes writes) const;
   // Adds to `d_parameters` what a gradient of the row at a position is for the
   // parameters.
   virtual void Backward(int64_t position, absl::Span<const double> d_row,

@@ -8,6 +8,7 @@
 // last column of an odd width zero. An odd width otherwise has one sine more
 // than cosines. Past the training length the code is defined and bounded, but
 // phases appear that no model has seen together.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <string>
@@ -16,40 +17,71 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/encoding/angles.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {
 namespace {
 
-// Sine k stands in column k * step, its cosine in cosine_column + k * step.
 class SinusoidalCode final : public AdditiveCode {
  public:
-  SinusoidalCode(std::vector<double> frequencies, int64_t step,
-                 int64_t cosine_column, int64_t used_columns)
+  // Sines and cosines alternate, or all sines come first. A row may have one
+  // cosine less than sines, and columns that stay zero.
+  SinusoidalCode(std::vector<double> frequencies, bool alternating,
+                 int64_t used_columns)
       : frequencies_(std::move(frequencies)),
-        step_(step),
-        cosine_column_(cosine_column),
+        alternating_(alternating),
         used_columns_(used_columns) {}
 
   void Row(int64_t position, absl::Span<double> row) const override {
-    for (size_t k = 0; k < frequencies_.size(); ++k) {
-      const double angle = static_cast<double>(position) * frequencies_[k];
-      const int64_t sine_column = static_cast<int64_t>(k) * step_;
-      row[sine_column] = std::sin(angle);
-      if (const int64_t column = sine_column + cosine_column_;
-          column < used_columns_) {
-        row[column] = std::cos(angle);
-      }
-    }
-    for (size_t column = used_columns_; column < row.size(); ++column) {
-      row[column] = 0;
-    }
+    Fill(1, row, Writes::kThroughCache,
+         [&](const auto& table) { FillAngles(table, position); });
+  }
+  void Rows(const Positions& positions, int64_t first, int64_t count,
+            absl::Span<double> rows, Writes writes) const override {
+    Fill(count, rows, writes, [&](const auto& table) {
+      FillAngles(table, positions, first, count);
+    });
+  }
+  void Rows(const Positions& positions, int64_t first, int64_t count,
+            absl::Span<float> rows, Writes writes) const override {
+    Fill(count, rows, writes, [&](const auto& table) {
+      FillAngles(table, positions, first, count);
+    });
   }
 
  private:
+  template <typename T, typename Body>
+  void Fill(int64_t count, absl::Span<T> rows, Writes writes,
+            const Body& fill) const {
+    if (rows.empty()) return;
+    const auto dim = static_cast<int64_t>(rows.size()) / count;
+    const auto sines = static_cast<int64_t>(frequencies_.size());
+    const int64_t cosines = used_columns_ - sines;
+    using Table = AngleTable<T>;
+    Table table{.frequencies = absl::MakeSpan(frequencies_).first(cosines),
+                .layout = alternating_ ? Table::Layout::kAlternating
+                                       : Table::Layout::kApart,
+                .sin = rows.data(),
+                .cos = alternating_ ? nullptr : rows.data() + sines,
+                .stride = dim,
+                .writes = writes};
+    fill(table);
+    if (cosines < sines) {
+      table.frequencies = absl::MakeSpan(frequencies_).subspan(cosines);
+      table.layout = Table::Layout::kApart;
+      table.sin += alternating_ ? 2 * cosines : cosines;
+      table.cos = nullptr;
+      fill(table);
+    }
+    for (int64_t i = 0; i < count && used_columns_ < dim; ++i) {
+      std::fill(rows.begin() + i * dim + used_columns_,
+                rows.begin() + (i + 1) * dim, T(0));
+    }
+  }
+
   const std::vector<double> frequencies_;
-  const int64_t step_;
-  const int64_t cosine_column_;
+  const bool alternating_;
   const int64_t used_columns_;
 };
 
@@ -68,24 +100,23 @@ class Sinusoidal final : public SchemeFormula {
                                          "; it needs a width of at least 4"));
       }
       const int64_t pairs = dim / 2;
-      return Code(pairs, static_cast<double>(pairs - 1), 1, pairs, 2 * pairs);
+      return Code(pairs, static_cast<double>(pairs - 1), false, 2 * pairs);
     }
     const int64_t sines = (dim + 1) / 2;
     const double span = static_cast<double>(dim) / 2;
-    if (layout_ == "HALVES") return Code(sines, span, 1, sines, dim);
-    return Code(sines, span, 2, 1, dim);
+    return Code(sines, span, layout_ == "INTERLEAVED", dim);
   }
 
  private:
   // w_k = base^(-k / span).
-  CompiledScheme Code(int64_t count, double span, int64_t step,
-                      int64_t cosine_column, int64_t used_columns) const {
+  CompiledScheme Code(int64_t count, double span, bool alternating,
+                      int64_t used_columns) const {
     std::vector<double> frequencies(count);
     for (int64_t k = 0; k < count; ++k) {
       frequencies[k] = std::pow(base_, -static_cast<double>(k) / span);
     }
-    return std::make_unique<SinusoidalCode>(std::move(frequencies), step,
-                                            cosine_column, used_columns);
+    return std::make_unique<SinusoidalCode>(std::move(frequencies), alternating,
+                                            used_columns);
   }
 
   const double base_;

@@ -1,0 +1,60 @@
+#include "core/base/writes.h"
+
+#include <algorithm>
+#include <cstring>
+
+// The generic build runs everywhere; the steps left out here gain little over
+// the next lower one and cost compile time.
+#undef HWY_DISABLED_TARGETS
+#define HWY_DISABLED_TARGETS \
+  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "core/base/writes.cc"
+#include <hwy/foreach_target.h>  // must come before highway.h
+
+#include <hwy/cache_control.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace locus {
+namespace HWY_NAMESPACE {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+void CopyPastCache(const uint8_t* source, int64_t bytes, uint8_t* target) {
+  const hn::ScalableTag<uint8_t> d;
+  constexpr int64_t kBytes = hn::MaxLanes(hn::ScalableTag<uint8_t>());
+  const int64_t before = std::min(
+      bytes, -static_cast<int64_t>(reinterpret_cast<uintptr_t>(target)) &
+                 (kBytes - 1));
+  std::memcpy(target, source, before);
+  int64_t i = before;
+  for (; i + kBytes <= bytes; i += kBytes) {
+    hn::Stream(hn::LoadU(d, source + i), d, target + i);
+  }
+  std::memcpy(target + i, source + i, bytes - i);
+  hwy::FlushStream();
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace locus
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace locus {
+
+HWY_EXPORT(CopyPastCache);
+
+void Copy(const void* source, int64_t bytes, void* target, Writes writes) {
+  if (bytes <= 0) return;
+  if (writes == Writes::kPastCache) {
+    HWY_DYNAMIC_DISPATCH(CopyPastCache)
+    (static_cast<const uint8_t*>(source), bytes, static_cast<uint8_t*>(target));
+  } else {
+    std::memcpy(target, source, bytes);
+  }
+}
+
+}  // namespace locus
+#endif  // HWY_ONCE

@@ -1,0 +1,248 @@
+#include "core/encoding/fill.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/base/aligned_buffer.h"
+#include "core/base/stopper.h"
+#include "core/encoding/angles.h"
+#include "core/encoding/apply.h"
+
+namespace locus {
+namespace {
+
+// About as much is written between two looks at `stop`, and by one thread at a
+// time.
+constexpr int64_t kBytesPerStep = int64_t{1} << 18;
+// Rows are computed in blocks that stay in a cache, of whole runs of positions
+// unless rows are very long.
+constexpr int64_t kNumbersPerBlock = int64_t{1} << 18;
+
+int64_t RowsPerBlock(int64_t width) {
+  int64_t rows = kFreshPositions;
+  while (rows > 1 && rows * width > kNumbersPerBlock) rows /= 2;
+  return rows;
+}
+
+// Calls body(first, last) for consecutive blocks of positions until all are
+// done or `stop` says otherwise. A range is divided where its angles are
+// computed afresh.
+absl::Status ForBlocks(const FillCall& call, int64_t rows_per_block,
+                       int64_t bytes_per_row,
+                       const std::function<void(int64_t, int64_t)>& body) {
+  const int64_t count = call.positions.size();
+  if (count == 0) return absl::OkStatus();
+  const int64_t before =
+      call.positions.is_range() ? call.positions[0] % rows_per_block : 0;
+  const int64_t bytes_per_block = std::max<int64_t>(
+      1, rows_per_block * std::min(bytes_per_row, kBytesPerStep));
+  const int64_t rows_per_step =
+      rows_per_block * std::max<int64_t>(1, kBytesPerStep / bytes_per_block);
+  Stopper stopper(call.stop);
+  call.pool.ParallelFor(
+      (before + count - 1) / rows_per_step + 1, [&](int64_t step) {
+        if (stopper.ShouldStop()) return;
+        int64_t first = step * rows_per_step - before;
+        const int64_t last = std::min(count, first + rows_per_step);
+        for (; first < last; first += rows_per_block) {
+          body(std::max<int64_t>(first, 0),
+               std::min(last, first + rows_per_block));
+        }
+      });
+  return stopper.status();
+}
+
+// Calls body(T()) with the type that numbers of a dtype are computed in.
+template <typename Body>
+auto InTypeFor(DType dtype, const Body& body) {
+  return dtype == DType::kFloat64 ? body(double()) : body(float());
+}
+
+template <typename T>
+bool IsStoredAs(DType dtype) {
+  return dtype ==
+         (sizeof(T) == sizeof(float) ? DType::kFloat32 : DType::kFloat64);
+}
+
+// A buffer that is only made if it is needed.
+template <typename T>
+class Scratch {
+ public:
+  T* Get(int64_t count) {
+    if (buffer_.get() == nullptr) buffer_ = AlignedBuffer<T>(count);
+    return buffer_.get();
+  }
+
+ private:
+  AlignedBuffer<T> buffer_;
+};
+
+// Rows of a table on their way into it: computed in place if it stores T, or
+// else beside it and converted.
+template <typename T>
+class TableRows {
+ public:
+  TableRows(Tensor& table, int64_t element, int64_t count)
+      : dtype_(table.dtype()), target_(table.at(element)), count_(count) {
+    rows_ = IsStoredAs<T>(dtype_) ? reinterpret_cast<T*>(target_)
+                                  : beside_.Get(count);
+  }
+  T* get() const { return rows_; }
+  void Finish() const {
+    if (!IsStoredAs<T>(dtype_)) WriteRow(dtype_, rows_, count_, target_);
+  }
+
+ private:
+  const DType dtype_;
+  char* const target_;
+  const int64_t count_;
+  Scratch<T> beside_;
+  T* rows_;
+};
+
+// Applies change(from, to, writes) to `count` elements of the input from one
+// on: directly if they are of type T, or else on a converted copy.
+template <typename T, typename Change>
+void ChangeElements(const FillCall& call, int64_t element, int64_t count,
+                    Scratch<T>& scratch, const Change& change) {
+  const DType dtype = call.input->dtype;
+  const char* const from = call.input->at(element);
+  char* const to = call.output->at(element);
+  if (IsStoredAs<T>(dtype)) {
+    const int64_t all = call.input->element_count() * SizeOf(dtype);
+    return change(from, to, WritesFor(all));
+  }
+  T* const copy = scratch.Get(count);
+  ReadRow(dtype, from, count, copy);
+  change(copy, copy, Writes::kThroughCache);
+  WriteRow(dtype, copy, count, to);
+}
+
+// Applies change(first, count, from, to, writes) to the rows of positions
+// `first` and the count - 1 after it, for every leading index of an input
+// [..., T, width].
+template <typename T, typename Change>
+void ChangeRows(const FillCall& call, int64_t first, int64_t count,
+                const Change& change) {
+  const int64_t width = call.input->extent(-1);
+  const int64_t matrix = call.positions.size() * width;
+  if (matrix == 0) return;
+  Scratch<T> scratch;
+  for (int64_t start = 0; start < call.input->element_count();
+       start += matrix) {
+    ChangeElements(call, start + first * width, count * width, scratch, change);
+  }
+}
+
+int64_t BytesPerRow(const FillCall& call, int64_t table_bytes) {
+  if (call.input == nullptr) return table_bytes;
+  return table_bytes + call.input->element_count() /
+                           std::max<int64_t>(1, call.positions.size()) *
+                           SizeOf(call.input->dtype);
+}
+
+// How to write a table: what is needed again for the input stays in the cache.
+Writes TableWrites(const FillCall& call, const Tensor& table) {
+  return call.input == nullptr
+             ? WritesFor(table.element_count() * SizeOf(table.dtype()))
+             : Writes::kThroughCache;
+}
+
+}  // namespace
+
+absl::Status FillCode(const FillCall& call, const AdditiveCode& code,
+                      Tensor& table) {
+  const int64_t dim = table.shape()[1];
+  const Writes writes = TableWrites(call, table);
+  const auto add = [&](int64_t first, int64_t count, const auto* rows) {
+    using T = std::remove_cvref_t<decltype(*rows)>;
+    ChangeRows<T>(call, first, count,
+                  [&](const void* from, void* to, Writes input_writes) {
+                    Add(from, rows, count * dim, to, input_writes);
+                  });
+  };
+  return ForBlocks(call, RowsPerBlock(dim),
+                   BytesPerRow(call, dim * SizeOf(table.dtype())),
+                   [&](int64_t first, int64_t last) {
+                     const int64_t count = last - first;
+                     const auto compute = [&](auto* rows, Writes how) {
+                       code.Rows(call.positions, first, count,
+                                 absl::MakeSpan(rows, count * dim), how);
+                     };
+                     InTypeFor(table.dtype(), [&](auto type) {
+                       using T = decltype(type);
+                       const TableRows<T> rows(table, first * dim, count * dim);
+                       compute(rows.get(), writes);
+                       rows.Finish();
+                       if (call.input == nullptr) return;
+                       InTypeFor(call.input->dtype, [&](auto input_type) {
+                         using U = decltype(input_type);
+                         if constexpr (std::is_same_v<T, U>) {
+                           add(first, count, rows.get());
+                         } else {
+                           const AlignedBuffer<U> again(count * dim);
+                           compute(again.get(), Writes::kThroughCache);
+                           add(first, count, again.get());
+                         }
+                       });
+                     });
+                   });
+}
+
+absl::Status FillRotation(const FillCall& call, const Rotation& rotation,
+                          Tensor& cos, Tensor& sin) {
+  const int64_t pairs = rotation.pair_count();
+  const auto turn = [&](int64_t first, int64_t count, const auto* cos_rows,
+                        const auto* sin_rows) {
+    using T = std::remove_cvref_t<decltype(*cos_rows)>;
+    ChangeRows<T>(
+        call, first, count, [&](const void* from, void* to, Writes writes) {
+          Turn<T>({.rows = count,
+                   .width = call.input->extent(-1),
+                   .pairs = pairs,
+                   .adjacent = rotation.pairing == Rotation::Pairing::kAdjacent,
+                   .cos = cos_rows,
+                   .sin = sin_rows,
+                   .input = from,
+                   .output = to,
+                   .writes = writes});
+        });
+  };
+  const int64_t width =
+      std::max(2 * pairs, call.input == nullptr ? 0 : call.input->extent(-1));
+  return ForBlocks(
+      call, RowsPerBlock(width),
+      BytesPerRow(call, 2 * pairs * SizeOf(cos.dtype())),
+      [&](int64_t first, int64_t last) {
+        const int64_t count = last - first;
+        InTypeFor(cos.dtype(), [&](auto type) {
+          using T = decltype(type);
+          const TableRows<T> cos_rows(cos, first * pairs, count * pairs);
+          const TableRows<T> sin_rows(sin, first * pairs, count * pairs);
+          rotation.AngleRows(call.positions, first, count, cos_rows.get(),
+                             sin_rows.get());
+          cos_rows.Finish();
+          sin_rows.Finish();
+          if (call.input == nullptr) return;
+          InTypeFor(call.input->dtype, [&](auto input_type) {
+            using U = decltype(input_type);
+            if constexpr (std::is_same_v<T, U>) {
+              turn(first, count, cos_rows.get(), sin_rows.get());
+            } else {
+              const AlignedBuffer<U> again(2 * count * pairs);
+              U* const sines = again.get() + count * pairs;
+              rotation.AngleRows(call.positions, first, count, again.get(),
+                                 sines);
+              turn(first, count, again.get(), sines);
+            }
+          });
+        });
+      });
+}
+
+int64_t CodeScratchBytes(int64_t width) {
+  // Beside the table, again for the input, and the input's copy.
+  return 3 * RowsPerBlock(width) * width * static_cast<int64_t>(sizeof(double));
+}
+
+}  // namespace locus
