@@ -1,24 +1,29 @@
-// How much freed memory the process keeps for the next call.
+// How much freed memory the process keeps for the next call, and in what pages.
 //
 // By itself glibc gives the memory of every large message back to the system
-// and takes it anew for the next one, a page fault for each 4 KiB: for gRPC
-// alone that doubles the time of 32 MiB (see core/base/large_block.h for what
-// faults cost). So freed memory stays, but no more than kKeptBytes of it once
-// calls are done. Results and large inputs do not count: they lie in huge
-// pages and go back at once.
+// and takes it anew for the next one, a page fault for each 4 KiB, which costs
+// more than to copy it (see core/base/huge_pages.h). So what is freed stays,
+// but no more than kKeptBytes once calls are done. Blocks of 32 MiB and more
+// cannot stay: they go back at once, and lie in huge pages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 namespace locus::server {
 
-inline constexpr int64_t kKeptBytes = int64_t{256} << 20;
+// What the process may hold beside the calls in flight, itself included: enough
+// for a message of 32 MiB to find its pages there.
+inline constexpr int64_t kKeptBytes = int64_t{96} << 20;
 
 // For the whole process, at its start.
-void KeepFreedMemory();
+void PrepareAllocator();
 
-// Gives freed memory back if the process holds more than kKeptBytes beyond
+// Gives freed memory back if the process holds more than kKeptBytes beside
 // `used_bytes`.
 void TrimFreedMemory(int64_t used_bytes);
+
+// Asks for huge pages wherever they fit into memory that nobody has touched.
+void PreferHugePages(void* data, size_t bytes);
 
 }  // namespace locus::server

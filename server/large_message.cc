@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "core/base/large_block.h"
+#include "server/allocator.h"
 
 namespace locus::server {
 namespace {

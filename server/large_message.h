@@ -4,7 +4,7 @@
 // it does not know whether the bytes will ever come, it grows the string step
 // by step, and copies what it has at every step. Here all bytes are there
 // already, and memory is reserved for them, so each is copied once, and into
-// huge pages: see core/base/large_block.h.
+// huge pages: see server/allocator.h.
 #pragma once
 
 #include <google/protobuf/io/zero_copy_stream.h>

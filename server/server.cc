@@ -35,7 +35,7 @@ constexpr std::chrono::milliseconds kLastBytes(100);
 void PrepareProcess() {
   static std::once_flag once;
   std::call_once(once, [] {
-    KeepFreedMemory();
+    PrepareAllocator();
     // gRPC's lines would stand between ours, and name peers and paths.
     gpr_set_log_function([](gpr_log_func_args*) {});
     grpc::EnableDefaultHealthCheckService(true);

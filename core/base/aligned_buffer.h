@@ -6,12 +6,12 @@
 #include <memory>
 #include <new>
 
-#include "core/base/large_block.h"
+#include "core/base/huge_pages.h"
 
 namespace locus {
 
 // An uninitialised array of `count` numbers, aligned to 128 bytes. Large ones
-// lie in huge pages.
+// lie in huge pages where there are any.
 template <typename T>
 class AlignedBuffer {
  public:
@@ -28,8 +28,8 @@ class AlignedBuffer {
   // size.
   T* Release() { return data_.release(); }
   static void Free(void* data, size_t bytes) {
-    if (IsLarge(bytes)) {
-      FreeLargeBlock(data, bytes);
+    if (bytes >= kHugeBufferBytes) {
+      FreeHugeBuffer(data);
     } else {
       ::operator delete(data, std::align_val_t(kAlignment));
     }
@@ -41,18 +41,11 @@ class AlignedBuffer {
     void operator()(T* data) const { Free(data, bytes); }
   };
 
-  static constexpr bool IsLarge(size_t bytes) {
-#ifdef __SANITIZE_ADDRESS__
-    return false;  // it would not see the ends of these
-#else
-    return bytes >= kLargeBlockBytes;
-#endif
-  }
-
   static T* Allocate(size_t bytes) {
     return static_cast<T*>(
-        IsLarge(bytes) ? AllocateLargeBlock(bytes)
-                       : ::operator new(bytes, std::align_val_t(kAlignment)));
+        bytes >= kHugeBufferBytes
+            ? AllocateHugeBuffer(bytes)
+            : ::operator new(bytes, std::align_val_t(kAlignment)));
   }
 
   std::unique_ptr<T, Deleter> data_;

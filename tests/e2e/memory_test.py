@@ -15,7 +15,7 @@ from daemon import SANITIZED, Daemon
 TOKENS, HEADS, DIM = 32768, 8, 64
 BEYOND_BYTES = 300 << 20
 # What locusd may keep for the next call, see server/allocator.h, and a little for the rest.
-KEPT_BYTES = (256 + 64) << 20
+KEPT_BYTES = (96 + 32) << 20
 
 
 @unittest.skipUnless(os.environ.get("LOCUS_SLOW_TESTS"), "LOCUS_SLOW_TESTS is not set")

@@ -286,7 +286,7 @@ Case AttendCase(const std::string& name, int64_t tokens, ThreadPool& pool,
 void Main(int rounds, int threads) {
   // Not the server alone: an echo that takes its memory anew each time is too
   // easy to keep up with.
-  KeepFreedMemory();
+  PrepareAllocator();
   const Child server_child = ForkServer(threads);
   const Child echo_child = ForkEcho();
   const auto server = Connect(server_child.port);

@@ -8,7 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/large_block.h"
+#include "core/base/aligned_buffer.h"
+#include "core/base/huge_pages.h"
 #include "core/base/positions.h"
 #include "core/base/random.h"
 #include "core/base/shape.h"
@@ -101,26 +102,28 @@ TEST(TensorTest, BytesOutliveTheTensorThatGaveThemAway) {
   AlignedBuffer<char>::Free(released, 24);
 }
 
-TEST(LargeBlockTest, BlocksAreWritableToTheLastByte) {
-  for (const size_t bytes : {size_t{1}, kLargeBlockBytes - 1, kLargeBlockBytes,
-                             3 * kLargeBlockBytes + 1}) {
-    char* const block = static_cast<char*>(AllocateLargeBlock(bytes));
-    EXPECT_EQ(reinterpret_cast<uintptr_t>(block) % kLargeBlockBytes, 0);
-    block[0] = block[bytes - 1] = 1;
-    FreeLargeBlock(block, bytes);
-  }
+// What was asked for last.
+size_t asked_bytes = 0;
+
+TEST(HugePagesTest, AreAskedForByLargeBuffersAlone) {
+  SetAskForHugePages([](void* data, size_t bytes) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % kHugePageBytes, 0);
+    asked_bytes = bytes;
+  });
+  const AlignedBuffer<char> small(kHugeBufferBytes - 1);
+  EXPECT_EQ(asked_bytes, 0);
+  const AlignedBuffer<char> large(kHugeBufferBytes + 1);
+  EXPECT_EQ(asked_bytes, kHugeBufferBytes + kHugePageBytes);
+  SetAskForHugePages(nullptr);
 }
 
-TEST(LargeBlockTest, TooMuchIsBadAlloc) {
-  EXPECT_THROW(AllocateLargeBlock(SIZE_MAX), std::bad_alloc);
-  EXPECT_THROW(AllocateLargeBlock(SIZE_MAX / 2), std::bad_alloc);
+TEST(HugePagesTest, LargeBuffersAreWritableToTheLastByte) {
+  const AlignedBuffer<char> buffer(kHugeBufferBytes + 1);
+  buffer.get()[0] = buffer.get()[kHugeBufferBytes] = 1;
 }
 
-TEST(LargeBlockTest, AnyMemoryMayBeAdvised) {
-  std::string bytes(5 * kLargeBlockBytes, 'x');
-  PreferHugePages(bytes.data(), bytes.size());
-  PreferHugePages(bytes.data() + 1, 10);
-  EXPECT_EQ(bytes, std::string(5 * kLargeBlockBytes, 'x'));
+TEST(HugePagesTest, TooMuchIsBadAlloc) {
+  EXPECT_THROW(AllocateHugeBuffer(SIZE_MAX), std::bad_alloc);
 }
 
 TEST(DTypeTest, NarrowTypesRoundToNearestEven) {
