@@ -1,6 +1,7 @@
 #include "core/encoding/angles.h"
 
 #include <algorithm>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
@@ -158,8 +159,11 @@ HWY_INLINE void LoadTurns(absl::Span<const double> frequencies, int64_t first,
   constexpr int64_t kWidth = kVectors * kLanes;
   const auto count = static_cast<int64_t>(frequencies.size()) - first;
   const double* from = frequencies.data() + first;
-  HWY_ALIGN double padded[kWidth] = {};
-  if (count < kWidth) from = std::copy_n(from, count, padded) - count;
+  HWY_ALIGN double padded[kWidth];
+  if (count < kWidth) {
+    std::fill(std::copy_n(from, count, padded), padded + kWidth, 0.0);
+    from = padded;
+  }
   for (int v = 0; v < kVectors; ++v) {
     turns[v] = TurnsOf(hn::LoadU(Tag(), from + v * kLanes));
   }
@@ -268,30 +272,33 @@ void Each(const AngleTable<T>& table, const int64_t* positions, int64_t count) {
 //
 // Rounding grows with the square of the steps, to 2^-42 after 64.
 
-// So many pairs are on the way at once, and so many rows before the next
+// So many columns are on the way at once, and so many rows before the next
 // columns have their turn: what is needed stays in the nearest cache, and few
 // pages of the table are open.
-constexpr int64_t kPanelPairs = 256;
-constexpr int64_t kPanelRows = 32;
+constexpr int64_t kPanelColumns = 256;
+constexpr int64_t kPanelRows = 16;
 
 // As many columns as registers allow, by name: compilers leave arrays in
 // memory.
 struct Group {
   static constexpr int64_t kWidth = 4 * kLanes;
+  // In memory, its halves are that far apart.
+  static constexpr int64_t kPageNumbers = 512;
 
   Vector a, b, c, d;
 
   static HWY_INLINE Group Load(const double* from) {
     constexpr Tag tag;
     return {hn::Load(tag, from), hn::Load(tag, from + kLanes),
-            hn::Load(tag, from + 2 * kLanes), hn::Load(tag, from + 3 * kLanes)};
+            hn::Load(tag, from + kPageNumbers),
+            hn::Load(tag, from + kPageNumbers + kLanes)};
   }
   HWY_INLINE void Store(double* to) const {
     constexpr Tag tag;
     hn::Store(a, tag, to);
     hn::Store(b, tag, to + kLanes);
-    hn::Store(c, tag, to + 2 * kLanes);
-    hn::Store(d, tag, to + 3 * kLanes);
+    hn::Store(c, tag, to + kPageNumbers);
+    hn::Store(d, tag, to + kPageNumbers + kLanes);
   }
   // What comes after this, if `before` came before it.
   HWY_INLINE Group Next(const Group& before, const Group& twice) const {
@@ -313,32 +320,40 @@ struct Group {
   }
 };
 
-// Columns of a table, side by side as in the table.
-struct Panel {
-  HWY_ALIGN double now[2 * kPanelPairs];
-  HWY_ALIGN double before[2 * kPanelPairs];  // one position before
-  HWY_ALIGN double twice_cos[2 * kPanelPairs];
-
-  // Puts sines and cosines of pairs from k on to where their columns are.
-  static HWY_INLINE void Place(Vector sin, Vector cos, bool alternating,
-                               int64_t k, double* to) {
-    constexpr Tag d;
-    if (alternating) {
-      hn::StoreInterleaved2(sin, cos, d, to + 2 * k);
-    } else {
-      hn::Store(sin, d, to + k);
-      hn::Store(cos, d, to + kPanelPairs + k);
-    }
+// Columns of a table.
+//
+// A processor takes a load for one of what was stored shortly before if their
+// addresses agree in the last 12 bits, and makes it wait for the store. Past
+// the cache, that is long: where rows are a power of two apart, all that is on
+// its way to memory has the same 12 bits, and tables were written at half the
+// speed. So columns lie here as in a row of the table, in halves of groups that
+// take as many bytes here as two of them there, one page for each half, and
+// the pages begin between two rows.
+class Panel {
+ public:
+  // For that part of a table, with that many bytes from row to row.
+  Panel(const float* target, int64_t stride) {
+    const int64_t gap = std::gcd(stride, kPageBytes) / 2;
+    const auto offset =
+        static_cast<int64_t>(reinterpret_cast<uintptr_t>(target)) + gap;
+    shift_ = offset % kPageBytes / kHalfBytes * kHalf;
   }
+
+  // Where columns begin that are a vector or two halves of a group.
+  HWY_INLINE double* Now(int64_t column) { return At(0, column); }
+  HWY_INLINE double* Before(int64_t column) { return At(2, column); }
+  HWY_INLINE double* TwiceCos(int64_t column) { return At(4, column); }
 
   // A group of columns from the position of row i to that of row `end`; rows
   // passed are written to `to`.
   template <bool kPast>
   HWY_NOINLINE void Advance(int64_t column, int64_t i, int64_t end, float* to,
-                          int64_t stride) {
-    Group x = Group::Load(now + column);
-    Group y = Group::Load(before + column);
-    const Group twice = Group::Load(twice_cos + column);
+                            int64_t stride) {
+    double* const now = Now(column);
+    double* const before = Before(column);
+    Group x = Group::Load(now);
+    Group y = Group::Load(before);
+    const Group twice = Group::Load(TwiceCos(column));
     for (; i < std::min<int64_t>(end, 0); ++i) {
       y = x.Next(y, twice);
       std::swap(x, y);
@@ -355,47 +370,70 @@ struct Panel {
       y = x.Next(y, twice);
       std::swap(x, y);
     }
-    x.Store(now + column);
-    y.Store(before + column);
+    x.Store(now);
+    y.Store(before);
   }
 
-  // The same for `count` columns from one on, however many they are.
+  // The same for `count` columns, however many they are.
   template <bool kPast>
-  HWY_INLINE void AdvanceAll(int64_t column, int64_t count, int64_t i,
-                             int64_t end, float* to, int64_t stride) {
+  HWY_INLINE void AdvanceAll(int64_t count, int64_t i, int64_t end, float* to,
+                             int64_t stride) {
     int64_t c = 0;
     for (; c + Group::kWidth <= count; c += Group::kWidth) {
-      Advance<kPast>(column + c, i, end, to + c, stride);
+      Advance<kPast>(c, i, end, to + c, stride);
     }
     if (c == count) return;
     HWY_ALIGN float some[kPanelRows * Group::kWidth];
     const int64_t first = std::max<int64_t>(i, 0);
-    Advance<false>(column + c, i, end, some - first * Group::kWidth,
-                   Group::kWidth);
+    Advance<false>(c, i, end, some - first * Group::kWidth, Group::kWidth);
     for (int64_t r = first; r < end; ++r) {
       std::copy_n(some + (r - first) * Group::kWidth, count - c,
                   to + r * stride + c);
     }
   }
+
+ private:
+  static constexpr int64_t kPageBytes = Group::kPageNumbers * sizeof(double);
+  static constexpr int64_t kHalf = Group::kWidth / 2;
+  static constexpr int64_t kHalfBytes = kHalf * sizeof(double);
+  static_assert(kPanelColumns <= Group::kPageNumbers);
+
+  HWY_INLINE double* At(int64_t page, int64_t column) {
+    const int64_t half = column / kHalf;
+    return pages_ + (page + half % 2) * Group::kPageNumbers +
+           (shift_ + half / 2 * kHalf) % Group::kPageNumbers + column % kHalf;
+  }
+
+  int64_t shift_;
+  alignas(kPageBytes) double pages_[6 * Group::kPageNumbers];
 };
 
+// Some pairs of a table: of a table of sines and cosines alternating, one panel
+// of columns, else two.
 template <bool kPast>
 class Run {
  public:
-  // Of at most kPanelPairs frequencies.
+  static constexpr int64_t kPairs = kPanelColumns / 2;
+
+  // Of at most kPairs frequencies.
   explicit Run(const AngleTable<float>& table)
       : table_(table),
         pairs_(static_cast<int64_t>(table.frequencies.size())),
-        alternating_(table.layout == AngleTable<float>::Layout::kAlternating) {
-    for (int64_t k = 0; k < pairs_; k += kLanes) {
-      Turns turns;
-      Vector sin, cos;
-      LoadTurns<1>(table.frequencies, k, &turns);
-      SinCos<1>(1, &turns, &sin, &cos);
-      hn::Store(sin, Tag(), step_sin_ + k);
-      hn::Store(cos, Tag(), step_cos_ + k);
-      const Vector twice = hn::Add(cos, cos);
-      Panel::Place(twice, twice, alternating_, k, panel_.twice_cos);
+        alternating_(table.layout == AngleTable<float>::Layout::kAlternating),
+        sines_(table.sin, StrideBytes(table)),
+        cosines_(table.cos, StrideBytes(table)) {
+    for (int64_t k = 0; k < pairs_; k += kAtOnce * kLanes) {
+      Turns turns[kAtOnce];
+      Vector sin[kAtOnce], cos[kAtOnce];
+      LoadTurns<kAtOnce>(table.frequencies, k, turns);
+      SinCos<kAtOnce>(1, turns, sin, cos);
+      for (int v = 0; v < kAtOnce; ++v) {
+        const int64_t at = k + v * kLanes;
+        hn::Store(sin[v], Tag(), step_sin_ + at);
+        hn::Store(cos[v], Tag(), step_cos_ + at);
+        const Vector twice = hn::Add(cos[v], cos[v]);
+        Place(twice, twice, at, &Panel::TwiceCos);
+      }
     }
   }
 
@@ -413,8 +451,25 @@ class Run {
   }
 
  private:
+  static constexpr int kAtOnce = 4;
+
+  static int64_t StrideBytes(const AngleTable<float>& table) {
+    return table.stride * static_cast<int64_t>(sizeof(float));
+  }
+
+  // Puts sines and cosines of pairs from k on to where their columns are.
+  HWY_INLINE void Place(Vector sin, Vector cos, int64_t k,
+                        double* (Panel::*where)(int64_t)) {
+    constexpr Tag d;
+    if (alternating_) {
+      hn::StoreInterleaved2(sin, cos, d, (sines_.*where)(2 * k));
+    } else {
+      hn::Store(sin, d, (sines_.*where)(k));
+      hn::Store(cos, d, (cosines_.*where)(k));
+    }
+  }
+
   void Restart(double position) {
-    constexpr int kAtOnce = 2;
     const Vector factor = hn::Set(Tag(), table_.factor);
     for (int64_t k = 0; k < pairs_; k += kAtOnce * kLanes) {
       Turns turns[kAtOnce];
@@ -425,30 +480,30 @@ class Run {
         const int64_t at = k + v * kLanes;
         const Vector s = hn::Mul(sin[v], factor);
         const Vector c = hn::Mul(cos[v], factor);
-        Panel::Place(s, c, alternating_, at, panel_.now);
+        Place(s, c, at, &Panel::Now);
         const Vector step_sin = hn::Load(Tag(), step_sin_ + at);
         const Vector step_cos = hn::Load(Tag(), step_cos_ + at);
-        Panel::Place(hn::MulSub(s, step_cos, hn::Mul(c, step_sin)),
-                     hn::MulAdd(c, step_cos, hn::Mul(s, step_sin)),
-                     alternating_, at, panel_.before);
+        Place(hn::MulSub(s, step_cos, hn::Mul(c, step_sin)),
+              hn::MulAdd(c, step_cos, hn::Mul(s, step_sin)), at,
+              &Panel::Before);
       }
     }
   }
 
   void Advance(int64_t i, int64_t end) {
-    panel_.AdvanceAll<kPast>(0, alternating_ ? 2 * pairs_ : pairs_, i, end,
+    sines_.AdvanceAll<kPast>(alternating_ ? 2 * pairs_ : pairs_, i, end,
                              table_.sin, table_.stride);
     if (alternating_ || table_.cos == nullptr) return;
-    panel_.AdvanceAll<kPast>(kPanelPairs, pairs_, i, end, table_.cos,
-                             table_.stride);
+    cosines_.AdvanceAll<kPast>(pairs_, i, end, table_.cos, table_.stride);
   }
 
   const AngleTable<float> table_;
   const int64_t pairs_;
   const bool alternating_;
-  Panel panel_;
-  HWY_ALIGN double step_sin_[kPanelPairs];
-  HWY_ALIGN double step_cos_[kPanelPairs];
+  Panel sines_;  // or both
+  Panel cosines_;
+  HWY_ALIGN double step_sin_[kPairs];
+  HWY_ALIGN double step_cos_[kPairs];
 };
 
 template <bool kPast>
@@ -456,12 +511,12 @@ void FillRun(const AngleTable<float>& table, int64_t start, int64_t count) {
   const auto pairs = static_cast<int64_t>(table.frequencies.size());
   const bool alternating =
       table.layout == AngleTable<float>::Layout::kAlternating;
-  for (int64_t k = 0; k < pairs; k += kPanelPairs) {
-    AngleTable<float> panel = table;
-    panel.frequencies = table.frequencies.subspan(k, kPanelPairs);
-    panel.sin += alternating ? 2 * k : k;
-    if (panel.cos != nullptr) panel.cos += k;
-    Run<kPast>(panel).Fill(start, count);
+  for (int64_t k = 0; k < pairs; k += Run<kPast>::kPairs) {
+    AngleTable<float> some = table;
+    some.frequencies = table.frequencies.subspan(k, Run<kPast>::kPairs);
+    some.sin += alternating ? 2 * k : k;
+    if (some.cos != nullptr) some.cos += k;
+    Run<kPast>(some).Fill(start, count);
   }
 }
 

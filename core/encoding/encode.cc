@@ -23,6 +23,19 @@ Positions FirstPositions(int64_t count) {
   return *Positions::Range(0, count);  // an extent is never negative
 }
 
+// Makes a tensor one of that type and shape, by leaving it alone if it is.
+void Fit(DType dtype, Shape shape, Tensor& tensor) {
+  if (tensor.dtype() == dtype && tensor.shape() == shape) return;
+  tensor.TakeBytes();  // never the memory of both
+  tensor = Tensor(dtype, std::move(shape));
+}
+
+template <typename Numbers>
+Numbers& Kept(Encoding& encoding) {
+  auto* const kept = std::get_if<Numbers>(&encoding.numbers);
+  return kept != nullptr ? *kept : encoding.numbers.emplace<Numbers>();
+}
+
 }  // namespace
 
 absl::StatusOr<EncodeJob> EncodeJob::Create(const Scheme& scheme,
@@ -153,40 +166,51 @@ int64_t EncodeJob::scratch_bytes(int thread_count) const {
 absl::StatusOr<Encoding> EncodeJob::Run(ThreadPool& pool,
                                         const StopCheck& stop) const {
   Encoding encoding;
+  LOCUS_RETURN_IF_ERROR(RunAgain(pool, stop, encoding));
+  return encoding;
+}
+
+absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
+                                 Encoding& encoding) const {
   FillCall call{positions_, pool, stop};
   if (options_.input) {
     call.input = &*options_.input;
-    call.output =
-        &encoding.output.emplace(call.input->dtype, call.input->shape);
+    if (!encoding.output) encoding.output.emplace();
+    Fit(call.input->dtype, call.input->shape, *encoding.output);
+    call.output = &*encoding.output;
+  } else {
+    encoding.output.reset();
   }
   const int64_t count = positions_.size();
 
   if (const auto* code =
           std::get_if<std::unique_ptr<AdditiveCode>>(&compiled_)) {
-    AdditiveEncoding numbers{Tensor(options_.dtype, {count, options_.dim})};
-    LOCUS_RETURN_IF_ERROR(FillCode(call, **code, numbers.table));
-    encoding.numbers = std::move(numbers);
-  } else if (const auto* rotation = std::get_if<Rotation>(&compiled_)) {
-    const Shape shape = {count, rotation->pair_count()};
-    RotationEncoding numbers{Tensor(options_.dtype, shape),
-                             Tensor(options_.dtype, shape),
-                             rotation->frequencies, rotation->attention_factor};
-    LOCUS_RETURN_IF_ERROR(
-        FillRotation(call, *rotation, numbers.cos, numbers.sin));
-    encoding.numbers = std::move(numbers);
-  } else if (const auto* bias =
-                 std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
-    BiasEncoding numbers{Tensor(options_.dtype, {options_.head_count, count,
-                                                 key_positions_.size()}),
-                         (*bias)->slopes()};
-    LOCUS_RETURN_IF_ERROR(FillBias(call, **bias, key_positions_, numbers.bias));
-    encoding.numbers = std::move(numbers);
-  } else if (call.input != nullptr) {
+    auto& numbers = Kept<AdditiveEncoding>(encoding);
+    Fit(options_.dtype, {count, options_.dim}, numbers.table);
+    return FillCode(call, **code, numbers.table);
+  }
+  if (const auto* rotation = std::get_if<Rotation>(&compiled_)) {
+    auto& numbers = Kept<RotationEncoding>(encoding);
+    Fit(options_.dtype, {count, rotation->pair_count()}, numbers.cos);
+    Fit(options_.dtype, {count, rotation->pair_count()}, numbers.sin);
+    numbers.frequencies = rotation->frequencies;
+    numbers.attention_factor = rotation->attention_factor;
+    return FillRotation(call, *rotation, numbers.cos, numbers.sin);
+  }
+  if (const auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
+    auto& numbers = Kept<BiasEncoding>(encoding);
+    Fit(options_.dtype, {options_.head_count, count, key_positions_.size()},
+        numbers.bias);
+    numbers.slopes = (*bias)->slopes();
+    return FillBias(call, **bias, key_positions_, numbers.bias);
+  }
+  encoding.numbers = std::monostate();
+  if (call.input != nullptr) {
     const int64_t bytes =
         call.input->element_count() * SizeOf(call.input->dtype);
     Copy(call.input->data, bytes, call.output->at(0), WritesFor(bytes));
   }
-  return encoding;
+  return absl::OkStatus();
 }
 
 }  // namespace locus

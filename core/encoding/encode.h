@@ -67,6 +67,11 @@ class EncodeJob {
 
   // Only fails as `stop` says.
   absl::StatusOr<Encoding> Run(ThreadPool& pool, const StopCheck& stop) const;
+  // The same in the memory of an earlier result of this job, or of one of the
+  // same sizes: to get a large buffer from the system costs more than to fill
+  // it.
+  absl::Status RunAgain(ThreadPool& pool, const StopCheck& stop,
+                        Encoding& encoding) const;
 
  private:
   EncodeJob() = default;

@@ -24,6 +24,20 @@ int64_t RowsPerBlock(int64_t width) {
   return rows;
 }
 
+// Whether a table is not read again, to be converted or for an input.
+bool IsWrittenOnly(const FillCall& call, DType stored) {
+  return call.input == nullptr &&
+         (stored == DType::kFloat32 || stored == DType::kFloat64);
+}
+
+// What is not needed again need not stay in a cache; then, longer blocks save
+// some of what is computed once for each.
+int64_t RowsPerBlock(const FillCall& call, int64_t width, DType stored) {
+  constexpr int64_t kRunsPerBlock = 4;
+  const int64_t rows = RowsPerBlock(width);
+  return IsWrittenOnly(call, stored) ? kRunsPerBlock * rows : rows;
+}
+
 // Calls body(first, last) for consecutive blocks of positions until all are
 // done or `stop` says otherwise. A range is divided where its angles are
 // computed afresh.
@@ -141,9 +155,9 @@ int64_t BytesPerRow(const FillCall& call, int64_t table_bytes) {
                            SizeOf(call.input->dtype);
 }
 
-// How to write a table: what is needed again for the input stays in the cache.
+// How to write a table: what is needed again stays in the cache.
 Writes TableWrites(const FillCall& call, const Tensor& table) {
-  return call.input == nullptr
+  return IsWrittenOnly(call, table.dtype())
              ? WritesFor(table.element_count() * SizeOf(table.dtype()))
              : Writes::kThroughCache;
 }
@@ -161,7 +175,7 @@ absl::Status FillCode(const FillCall& call, const AdditiveCode& code,
                     Add(from, rows, count * dim, to, input_writes);
                   });
   };
-  return ForBlocks(call, RowsPerBlock(dim),
+  return ForBlocks(call, RowsPerBlock(call, dim, table.dtype()),
                    BytesPerRow(call, dim * SizeOf(table.dtype())),
                    [&](int64_t first, int64_t last) {
                      const int64_t count = last - first;
@@ -192,11 +206,13 @@ absl::Status FillCode(const FillCall& call, const AdditiveCode& code,
 absl::Status FillRotation(const FillCall& call, const Rotation& rotation,
                           Tensor& cos, Tensor& sin) {
   const int64_t pairs = rotation.pair_count();
+  const Writes writes = TableWrites(call, cos);
   const auto turn = [&](int64_t first, int64_t count, const auto* cos_rows,
                         const auto* sin_rows) {
     using T = std::remove_cvref_t<decltype(*cos_rows)>;
     ChangeRows<T>(
-        call, first, count, [&](const void* from, void* to, Writes writes) {
+        call, first, count,
+        [&](const void* from, void* to, Writes input_writes) {
           Turn<T>({.rows = count,
                    .width = call.input->extent(-1),
                    .pairs = pairs,
@@ -205,13 +221,13 @@ absl::Status FillRotation(const FillCall& call, const Rotation& rotation,
                    .sin = sin_rows,
                    .input = from,
                    .output = to,
-                   .writes = writes});
+                   .writes = input_writes});
         });
   };
   const int64_t width =
       std::max(2 * pairs, call.input == nullptr ? 0 : call.input->extent(-1));
   return ForBlocks(
-      call, RowsPerBlock(width),
+      call, RowsPerBlock(call, width, cos.dtype()),
       BytesPerRow(call, 2 * pairs * SizeOf(cos.dtype())),
       [&](int64_t first, int64_t last) {
         const int64_t count = last - first;
@@ -220,7 +236,7 @@ absl::Status FillRotation(const FillCall& call, const Rotation& rotation,
           const TableRows<T> cos_rows(cos, first * pairs, count * pairs);
           const TableRows<T> sin_rows(sin, first * pairs, count * pairs);
           rotation.AngleRows(call.positions, first, count, cos_rows.get(),
-                             sin_rows.get());
+                             sin_rows.get(), writes);
           cos_rows.Finish();
           sin_rows.Finish();
           if (call.input == nullptr) return;

@@ -18,12 +18,15 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
+#include "core/base/tensor.h"
+#include "core/base/writes.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {
@@ -32,17 +35,31 @@ namespace {
 constexpr double kDeviation = 0.02;
 constexpr int64_t kMaxTrained = int64_t{1} << 19;
 
-// The rows of the table: given, or drawn when they are read, which makes a
-// seeded table of any length free.
+// The rows of the table: given or trained, or drawn when they are read, which
+// makes a seeded table of any length free.
 struct Table {
   int64_t length = 0;
   int64_t dim = 0;  // 0: any, drawn
   uint64_t seed = 0;
-  std::vector<double> rows;  // [length, dim] if given
+  Tensor given;                 // [length, dim], as it came
+  std::vector<double> trained;  // [length, dim]
 
   void Row(int64_t p, absl::Span<double> row) const {
     if (dim == 0) return Draw("learned.table/", p, row);
-    std::copy_n(rows.begin() + p * dim, dim, row.begin());
+    if (!trained.empty()) {
+      std::copy_n(trained.begin() + p * dim, dim, row.begin());
+    } else {
+      ReadRow(given.dtype(), given.view().at(p * dim), dim, row.data());
+    }
+  }
+
+  // Rows as they came, if they are of type T.
+  template <typename T>
+  const T* As() const {
+    constexpr DType kType =
+        std::is_same_v<T, float> ? DType::kFloat32 : DType::kFloat64;
+    if (given.element_count() == 0 || given.dtype() != kType) return nullptr;
+    return reinterpret_cast<const T*>(given.view().data);
   }
 
   void Draw(absl::string_view purpose, int64_t p,
@@ -80,9 +97,20 @@ class LearnedCode final : public AdditiveCode {
     }
   }
 
+  void Rows(const Positions& positions, int64_t first, int64_t count,
+            absl::Span<double> rows, Writes writes) const override {
+    if (CopyRows(positions, first, count, rows.data(), writes)) return;
+    AdditiveCode::Rows(positions, first, count, rows, writes);
+  }
+  void Rows(const Positions& positions, int64_t first, int64_t count,
+            absl::Span<float> rows, Writes writes) const override {
+    if (CopyRows(positions, first, count, rows.data(), writes)) return;
+    AdditiveCode::Rows(positions, first, count, rows, writes);
+  }
+
   absl::Span<double> parameters() override {
     return trainable_ == nullptr ? absl::Span<double>()
-                                 : absl::MakeSpan(trainable_->rows);
+                                 : absl::MakeSpan(trainable_->trained);
   }
 
   void Backward(int64_t position, absl::Span<const double> d_row,
@@ -103,6 +131,32 @@ class LearnedCode final : public AdditiveCode {
     int64_t row;
     double next_share = 0;
   };
+
+  // Whether all that is wanted stood in the table as it is wanted; then it is
+  // copied, neighbours together.
+  template <typename T>
+  bool CopyRows(const Positions& positions, int64_t first, int64_t count,
+                T* rows, Writes writes) const {
+    const T* const table = table_->As<T>();
+    if (table == nullptr) return false;
+    const int64_t dim = table_->dim;
+    int64_t begin = 0;  // of the neighbours, and the row it has in the table
+    int64_t begin_row = 0;
+    const auto copy = [&](int64_t end) {
+      Copy(table + begin_row * dim, (end - begin) * dim * sizeof(T),
+           rows + begin * dim, writes);
+    };
+    for (int64_t i = 0; i < count; ++i) {
+      const Source source = SourceOf(positions[first + i]);
+      if (source.row < 0 || source.next_share != 0) return false;
+      if (source.row == begin_row + (i - begin)) continue;
+      copy(i);
+      begin = i;
+      begin_row = source.row;
+    }
+    copy(count);
+    return true;
+  }
 
   Source SourceOf(int64_t position) const {
     const int64_t length = table_->length;
@@ -168,16 +222,17 @@ class Learned final : public SchemeFormula {
   }
 
  private:
-  // A copy of the table with all its rows drawn.
+  // A copy of the table, with all its rows drawn if none are given.
   std::shared_ptr<Table> TrainableTable(int64_t dim) const {
-    auto copy = std::make_shared<Table>(*table_);
-    if (copy->dim != 0) return copy;
-    copy->rows.resize(copy->length * dim);
-    for (int64_t p = 0; p < copy->length; ++p) {
-      table_->Row(p, absl::MakeSpan(copy->rows).subspan(p * dim, dim));
+    auto trained = std::make_shared<Table>();
+    trained->length = table_->length;
+    trained->dim = dim;
+    trained->seed = table_->seed;
+    trained->trained.resize(trained->length * dim);
+    for (int64_t p = 0; p < trained->length; ++p) {
+      table_->Row(p, absl::MakeSpan(trained->trained).subspan(p * dim, dim));
     }
-    copy->dim = dim;
-    return copy;
+    return trained;
   }
 
   const std::shared_ptr<const Table> table_;
@@ -197,8 +252,9 @@ absl::StatusOr<Table> GivenTable(const Arguments& arguments) {
   Table table;
   table.length = given.extent(0);
   table.dim = given.extent(1);
-  table.rows.resize(given.element_count());
-  ReadRow(given.dtype, given.data, given.element_count(), table.rows.data());
+  table.given = Tensor(given.dtype, given.shape);
+  const int64_t bytes = table.given.byte_count();
+  Copy(given.data, bytes, table.given.at(0), WritesFor(bytes));
   return table;
 }
 

@@ -31,25 +31,26 @@ void AdditiveCode::Rows(const Positions& positions, int64_t first,
 namespace {
 
 template <typename T>
-AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin) {
+AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin, Writes writes) {
   return {.frequencies = rotation.frequencies,
           .factor = rotation.attention_factor,
           .sin = sin,
           .cos = cos,
-          .stride = rotation.pair_count()};
+          .stride = rotation.pair_count(),
+          .writes = writes};
 }
 
 }  // namespace
 
 template <typename T>
 void Rotation::Angles(int64_t position, T* cos, T* sin) const {
-  FillAngles(TableOf(*this, cos, sin), position);
+  FillAngles(TableOf(*this, cos, sin, Writes::kThroughCache), position);
 }
 
 template <typename T>
 void Rotation::AngleRows(const Positions& positions, int64_t first,
-                         int64_t count, T* cos, T* sin) const {
-  FillAngles(TableOf(*this, cos, sin), positions, first, count);
+                         int64_t count, T* cos, T* sin, Writes writes) const {
+  FillAngles(TableOf(*this, cos, sin, writes), positions, first, count);
 }
 
 template <typename T>
@@ -66,9 +67,9 @@ void Rotation::Apply(const T* cos, const T* sin, T* row) const {
 template void Rotation::Angles(int64_t, float*, float*) const;
 template void Rotation::Angles(int64_t, double*, double*) const;
 template void Rotation::AngleRows(const Positions&, int64_t, int64_t, float*,
-                                  float*) const;
+                                  float*, Writes) const;
 template void Rotation::AngleRows(const Positions&, int64_t, int64_t, double*,
-                                  double*) const;
+                                  double*, Writes) const;
 template void Rotation::Apply(const float*, const float*, float*) const;
 template void Rotation::Apply(const double*, const double*, double*) const;
 

@@ -89,7 +89,7 @@ struct Rotation {
   // [count, pairs]. What a row is does not depend on the others asked for.
   template <typename T>
   void AngleRows(const Positions& positions, int64_t first, int64_t count,
-                 T* cos, T* sin) const;
+                 T* cos, T* sin, Writes writes = Writes::kThroughCache) const;
   // Turns one row of channels in place.
   template <typename T>
   void Apply(const T* cos, const T* sin, T* row) const;

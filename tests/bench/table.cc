@@ -1,6 +1,7 @@
 #include "tests/bench/table.h"
 
 #include <malloc.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <iostream>
@@ -16,6 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "core/base/huge_pages.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/plain_eigen.h"
 
@@ -240,9 +242,12 @@ int RunTables(int argc, char** argv,
     limit.emplace(*line.instruction_set);
   }
   // As in a server that has been running for a while: results lie in memory
-  // that was used before, instead of in pages fresh from the kernel.
+  // that was used before, instead of in pages fresh from the kernel, and large
+  // ones in huge pages.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
+  SetAskForHugePages(
+      [](void* data, size_t bytes) { madvise(data, bytes, MADV_HUGEPAGE); });
 
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
