@@ -27,27 +27,33 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// Rows that are asked for before they are needed; past the end nothing happens.
-constexpr int64_t kAhead = 16;
+// So far ahead memory is asked for what is needed; past the end nothing
+// happens.
+constexpr int64_t kAheadBytes = 8192;
 
-// products[r] = query times rows[r * dim ...], for kCount rows.
+// products[r] = query times rows[r * dim ...], for kCount rows, read in the
+// order in which they lie in memory.
 template <typename T, int kCount>
 HWY_INLINE void Dots(const T* HWY_RESTRICT query, const T* HWY_RESTRICT rows,
                      int64_t dim, T* HWY_RESTRICT products) {
   constexpr Tag<T> d;
-  Vector<T> sum[kCount];
-  for (int r = 0; r < kCount; ++r) sum[r] = hn::Zero(d);
-  int64_t c = 0;
-  for (; c + Lanes<T>() <= dim; c += Lanes<T>()) {
-    const auto x = hn::LoadU(d, query + c);
-    for (int r = 0; r < kCount; ++r) {
-      hwy::Prefetch(rows + (r + kAhead) * dim + c);
-      sum[r] = hn::MulAdd(x, hn::LoadU(d, rows + r * dim + c), sum[r]);
-    }
-  }
+  constexpr int64_t kLanes = Lanes<T>();
   for (int r = 0; r < kCount; ++r) {
-    T total = hn::GetLane(hn::SumOfLanes(d, sum[r]));
-    for (int64_t n = c; n < dim; ++n) total += query[n] * rows[r * dim + n];
+    const T* const row = rows + r * dim;
+    auto even = hn::Zero(d);
+    auto odd = hn::Zero(d);
+    int64_t c = 0;
+    for (; c + 2 * kLanes <= dim; c += 2 * kLanes) {
+      hwy::Prefetch(row + c + kAheadBytes / sizeof(T));
+      even = hn::MulAdd(hn::LoadU(d, query + c), hn::LoadU(d, row + c), even);
+      odd = hn::MulAdd(hn::LoadU(d, query + c + kLanes),
+                       hn::LoadU(d, row + c + kLanes), odd);
+    }
+    for (; c + kLanes <= dim; c += kLanes) {
+      even = hn::MulAdd(hn::LoadU(d, query + c), hn::LoadU(d, row + c), even);
+    }
+    T total = hn::GetLane(hn::SumOfLanes(d, hn::Add(even, odd)));
+    for (; c < dim; ++c) total += query[c] * row[c];
     products[r] = total;
   }
 }
@@ -66,7 +72,8 @@ HWY_INLINE void AddColumns(const T* HWY_RESTRICT weights,
   for (int64_t n = 0; n < count; ++n) {
     const auto x = hn::Set(d, weights[n]);
     for (int v = 0; v < kCount; ++v) {
-      hwy::Prefetch(rows + (n + kAhead) * stride + v * Lanes<T>());
+      hwy::Prefetch(rows + n * stride + v * Lanes<T>() +
+                    kAheadBytes / sizeof(T));
       sum[v] = hn::MulAdd(x, hn::LoadU(d, rows + n * stride + v * Lanes<T>()),
                           sum[v]);
     }
@@ -220,10 +227,18 @@ class Chunk {
 
   // Makes scores relative to the largest, which it returns.
   static double Shift(T* scores, int64_t count) {
-    T max = -std::numeric_limits<T>::infinity();
-    for (int64_t n = 0; n < count; ++n) max = std::max(max, scores[n]);
-    if (max == -std::numeric_limits<T>::infinity()) max = 0;
-    for (int64_t n = 0; n < count; ++n) scores[n] -= max;
+    constexpr Tag<T> d;
+    constexpr int64_t kLanes = Lanes<T>();
+    constexpr T kNothing = -std::numeric_limits<T>::infinity();
+    auto largest = hn::Set(d, kNothing);
+    int64_t n = 0;
+    for (; n + kLanes <= count; n += kLanes) {
+      largest = hn::Max(largest, hn::LoadU(d, scores + n));
+    }
+    T max = hn::GetLane(hn::MaxOfLanes(d, largest));
+    for (; n < count; ++n) max = std::max(max, scores[n]);
+    if (max == kNothing) max = 0;
+    for (n = 0; n < count; ++n) scores[n] -= max;
     return max;
   }
 

@@ -14,7 +14,7 @@
 namespace locus {
 
 // Keys in one chunk.
-inline constexpr int64_t kChunkKeys = 2048;
+inline constexpr int64_t kChunkKeys = 4096;
 
 // What one chunk of keys is to one query.
 template <typename T>

@@ -166,6 +166,29 @@ void AddSchemes(double seconds, Tables& tables) {
   }
 }
 
+// Whether anything that a call may ask for falls off a cliff. A window leaves
+// most of the work out, and ids matter to schemes alone.
+void AddOptions(double seconds, Tables& tables) {
+  const Column times{"x plain", "x plain", Format::kRatio};
+  tables.Add({"Option",
+              "Types and options, against float32 without any",
+              kLabels,
+              {kTime, kSpeed, kPeak, times}});
+  for (const std::string option : kOptions) {
+    const auto plain = AttentionShape::Square(1024);
+    std::vector<std::string> schemes = {"none"};
+    if (option == "ids") schemes = {"rope", "t5_bias"};
+    for (const std::string& scheme : schemes) {
+      auto shape = plain;
+      shape.scheme = scheme;
+      Comparison with{.other = shape, .times = times};
+      shape.option = option;
+      tables.AddRow(shape.Labels(),
+                    [=] { return MeasureAgainst(shape, with, seconds); });
+    }
+  }
+}
+
 void AddHeadSizes(double seconds, Tables& tables) {
   const Column times{"x D64", "x D64", Format::kRatio};
   tables.Add({"HeadSize",
@@ -294,6 +317,7 @@ void AddAll(const Settings& settings, Tables& tables) {
   AddAttention(settings.seconds, tables);
   AddAvx2(settings.seconds, tables);
   AddSchemes(settings.seconds, tables);
+  AddOptions(settings.seconds, tables);
   AddHeadSizes(settings.seconds, tables);
   AddTwoThreads(settings.seconds, tables);
   AddGrowth(settings, tables);

@@ -6,6 +6,7 @@
 
 #include <benchmark/benchmark.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
@@ -15,13 +16,53 @@
 namespace locus::bench {
 namespace {
 
-Tensor RandomHeads(int64_t head_count, int64_t length, int64_t dim,
-                   absl::string_view purpose) {
-  Tensor tensor(DType::kFloat32, {1, head_count, length, dim});
+Tensor RandomTensor(const Shape& shape, absl::string_view purpose) {
+  Tensor tensor(DType::kFloat32, shape);
   RandomStream(1, purpose)
       .FillNormal(1, absl::MakeSpan(reinterpret_cast<float*>(tensor.at(0)),
                                     tensor.element_count()));
   return tensor;
+}
+
+DType TypeOf(const AttentionShape& shape) {
+  if (shape.option == "float16") return DType::kFloat16;
+  if (shape.option == "bfloat16") return DType::kBFloat16;
+  if (shape.option == "float64") return DType::kFloat64;
+  return DType::kFloat32;
+}
+
+Tensor RandomHeads(const AttentionShape& shape, int64_t head_count,
+                   int64_t length, absl::string_view purpose) {
+  const Tensor drawn =
+      RandomTensor({1, head_count, length, shape.dim}, purpose);
+  Tensor tensor(TypeOf(shape), drawn.shape());
+  WriteRow(tensor.dtype(), reinterpret_cast<const float*>(drawn.view().data),
+           tensor.element_count(), tensor.at(0));
+  return tensor;
+}
+
+// True but for some that lie about, or for the last quarter.
+Tensor BoolMask(const Shape& shape, bool at_the_end) {
+  Tensor mask(DType::kBool, shape);
+  const int64_t count = mask.element_count();
+  for (int64_t i = 0; i < count; ++i) {
+    *mask.at(i) = at_the_end ? i < count - count / 4 : i % 7 != 3;
+  }
+  return mask;
+}
+
+Tensor MaskFor(const AttentionShape& shape) {
+  const Shape each_pair = {shape.query_count, shape.key_count};
+  if (shape.option == "additive_mask") return RandomTensor(each_pair, "mask");
+  if (shape.option == "bool_mask") return BoolMask(each_pair, false);
+  return BoolMask({1, shape.key_count}, true);
+}
+
+// Positions in another order than that of the sequence.
+Positions Reversed(int64_t count) {
+  std::vector<int64_t> ids(count);
+  for (int64_t i = 0; i < count; ++i) ids[i] = count - 1 - i;
+  return *Positions::Ids(std::move(ids));
 }
 
 const float* Floats(const TensorView& tensor) {
@@ -49,7 +90,9 @@ std::vector<std::string> AttentionShape::Labels() const {
     absl::StrAppend(&sizes, ",Hkv", key_head_count);
   }
   absl::StrAppend(&sizes, ",D", dim);
-  return {sizes, absl::StrCat(scheme, causal ? ",causal" : ""),
+  return {sizes,
+          absl::StrCat(scheme, causal ? ",causal" : "",
+                       option.empty() ? "" : ",", option),
           absl::StrCat("threads:", threads)};
 }
 
@@ -84,9 +127,9 @@ absl::StatusOr<int64_t> ScratchBytes(const AttentionShape& shape) {
 AttentionCase::AttentionCase(const AttentionShape& shape)
     : shape_(shape),
       pool_(shape.threads),
-      q_(RandomHeads(shape.head_count, shape.query_count, shape.dim, "q")),
-      k_(RandomHeads(shape.key_head_count, shape.key_count, shape.dim, "k")),
-      v_(RandomHeads(shape.key_head_count, shape.key_count, shape.dim, "v")) {}
+      q_(RandomHeads(shape, shape.head_count, shape.query_count, "q")),
+      k_(RandomHeads(shape, shape.key_head_count, shape.key_count, "k")),
+      v_(RandomHeads(shape, shape.key_head_count, shape.key_count, "v")) {}
 
 absl::StatusOr<std::unique_ptr<AttentionCase>> AttentionCase::Create(
     const AttentionShape& shape) {
@@ -95,6 +138,18 @@ absl::StatusOr<std::unique_ptr<AttentionCase>> AttentionCase::Create(
                          MakeScheme(*FindScheme(shape.scheme), {}));
   AttentionOptions options;
   options.causal = shape.causal;
+  if (shape.option == "softcap") options.softcap = 20;
+  if (shape.option == "window") options.window = 256;
+  if (shape.option == "weights") options.return_weights = true;
+  if (shape.option == "log_sum_exp") options.return_log_sum_exp = true;
+  if (shape.option == "ids") {
+    options.query_positions = Reversed(shape.query_count);
+    options.key_positions = Reversed(shape.key_count);
+  }
+  if (absl::EndsWith(shape.option, "_mask") || shape.option == "key_padding") {
+    result->mask_ = MaskFor(shape);
+    options.mask = result->mask_.view();
+  }
   LOCUS_ASSIGN_OR_RETURN(
       result->job_,
       AttentionJob::Create(

@@ -16,6 +16,11 @@
 
 namespace locus::bench {
 
+// What a call may ask for besides: inputs of other types, and options.
+inline constexpr const char* kOptions[] = {
+    "float16",     "bfloat16",  "float64",       "softcap", "window",     "ids",
+    "key_padding", "bool_mask", "additive_mask", "weights", "log_sum_exp"};
+
 struct AttentionShape {
   int64_t query_count = 0;
   int64_t key_count = 0;
@@ -24,6 +29,8 @@ struct AttentionShape {
   int64_t key_head_count = head_count;
   bool causal = false;
   std::string scheme = "none";
+  // One of kOptions, or nothing.
+  std::string option;
   int threads = 1;
 
   // As many queries as keys.
@@ -66,6 +73,7 @@ class AttentionCase {
   const Tensor q_;
   const Tensor k_;
   const Tensor v_;
+  Tensor mask_;
   Tensor eigen_output_;
   std::unique_ptr<Scheme> scheme_;
   std::optional<AttentionJob> job_;

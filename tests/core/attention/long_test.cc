@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/attention/few_queries.h"
 #include "tests/core/attention/twin.h"
 #include "tests/core/testing.h"
 
@@ -47,7 +48,7 @@ TEST(FewQueriesTest, SeveralChunksEqualTwin) {
                     .query_heads = 8,
                     .key_heads = 2,
                     .queries = queries,
-                    .keys = 4500,
+                    .keys = 9500,
                     .dim = 20,
                     .value_dim = 37};
       const Problem problem(s, dtype, 1);
@@ -61,9 +62,9 @@ TEST(FewQueriesTest, SeveralChunksEqualTwin) {
 }
 
 TEST(FewQueriesTest, CapsWindowsAndOffsetsEqualTwin) {
-  const Sizes s{.query_heads = 2, .key_heads = 1, .queries = 3, .keys = 4200};
+  const Sizes s{.query_heads = 2, .key_heads = 1, .queries = 3, .keys = 8400};
   const Problem problem(s, DType::kFloat32, 2);
-  for (const int64_t window : {0, 1, 100, 2049, 5000}) {
+  for (const int64_t window : {0, 1, 100, 4097, 9000}) {
     for (const double softcap : {0.0, 3.0}) {
       AttentionOptions options = LastQueries();
       options.window = window;
@@ -76,14 +77,14 @@ TEST(FewQueriesTest, CapsWindowsAndOffsetsEqualTwin) {
 }
 
 TEST(FewQueriesTest, HiddenKeysDoNotLeak) {
-  const Sizes s{.queries = 2, .keys = 4200};
+  const Sizes s{.queries = 2, .keys = 8400};
   Problem problem(s, DType::kFloat32, 3);
-  Tensor mask(DType::kBool, {2, 4200});
-  for (int64_t n = 0; n < 2 * 4200; ++n) *mask.at(n) = n % 3 != 0;
+  Tensor mask(DType::kBool, {2, 8400});
+  for (int64_t n = 0; n < 2 * 8400; ++n) *mask.at(n) = n % 3 != 0;
   // The second query sees nothing of the second chunk.
-  for (int64_t j = 2048; j < 4096; ++j) *mask.at(4200 + j) = 0;
+  for (int64_t j = kChunkKeys; j < 2 * kChunkKeys; ++j) *mask.at(8400 + j) = 0;
   // Hidden from the first query, visible to the second.
-  for (const int64_t j : {0, 3, 4101}) SetRow(problem.v, j, 8, kInfinity);
+  for (const int64_t j : {0, 3, 4101, 8301}) SetRow(problem.v, j, 8, kInfinity);
   AttentionOptions options;
   options.mask = mask.view();
   options.return_weights = true;
@@ -95,9 +96,9 @@ TEST(FewQueriesTest, HiddenKeysDoNotLeak) {
 }
 
 TEST(FewQueriesTest, FullyMaskedQueryIsZero) {
-  const Sizes s{.queries = 1, .keys = 3000};
+  const Sizes s{.queries = 1, .keys = 5000};
   const Problem problem(s, DType::kFloat32, 4);
-  const Tensor mask = Tensor::Zeros(DType::kBool, {3000});
+  const Tensor mask = Tensor::Zeros(DType::kBool, {5000});
   AttentionOptions options;
   options.mask = mask.view();
   options.return_weights = true;
@@ -106,12 +107,12 @@ TEST(FewQueriesTest, FullyMaskedQueryIsZero) {
   ThreadPool pool(1);
   const auto out = job.Run(pool, nullptr);
   EXPECT_EQ(Values(out->output), std::vector<double>(8, 0.0));
-  EXPECT_EQ(Values(*out->weights), std::vector<double>(3000, 0.0));
+  EXPECT_EQ(Values(*out->weights), std::vector<double>(5000, 0.0));
   EXPECT_EQ(Values(*out->log_sum_exp)[0], -kInfinity);
 }
 
 TEST(FewQueriesTest, BitIdenticalForAnyNumberOfThreads) {
-  const Sizes s{.queries = 1, .keys = 9000, .dim = 64, .value_dim = 64};
+  const Sizes s{.queries = 1, .keys = 18000, .dim = 64, .value_dim = 64};
   const Problem problem(s, DType::kFloat32, 5);
   const auto job = MustCreate(*MustMake("rope"), problem, LastQueries());
   ThreadPool one(1);
