@@ -13,6 +13,7 @@
 // digit of the result.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -167,13 +168,15 @@ class Block {
   Sight LookThroughMask(const Tile& tile) const {
     if (!problem_.mask) return Sight::kEverything;
     if (!HasBoolMask()) return Sight::kSomething;
+    const auto size = static_cast<size_t>(tile.count);
+    const int64_t rows = problem_.mask->query_stride == 0 ? 1 : query_count_;
     bool everything = true;
     bool nothing = true;
-    for (int64_t lane = 0; lane < query_count_; ++lane) {
+    for (int64_t lane = 0; lane < rows; ++lane) {
       const char* const row = MaskRow(lane, tile.first);
-      const char* const end = row + tile.count;
-      everything = everything && std::find(row, end, '\0') == end;
-      nothing = nothing && std::all_of(row, end, [](char c) { return c == 0; });
+      everything = everything && std::memchr(row, 0, size) == nullptr;
+      nothing =
+          nothing && *row == 0 && std::memcmp(row, row + 1, size - 1) == 0;
       if (!everything && !nothing) return Sight::kSomething;
     }
     return everything ? Sight::kEverything : Sight::kNothing;
