@@ -5,6 +5,7 @@
 #include "core/attention/attention.h"
 #include "core/attention/module.h"
 #include "core/base/status.h"
+#include "server/call_limits.h"
 #include "server/convert.h"
 
 namespace locus::server {
@@ -19,6 +20,7 @@ absl::StatusOr<AttentionOutputs> AttendHeads(Call& call, const Scheme& scheme,
   LOCUS_ASSIGN_OR_RETURN(
       const AttentionJob job,
       AttentionJob::Create(scheme, inputs, std::move(options)));
+  LOCUS_RETURN_IF_ERROR(CheckLimits(call.options(), request));
   return call.Run(job);
 }
 
@@ -30,6 +32,7 @@ absl::StatusOr<AttentionOutputs> AttendModule(
   LOCUS_ASSIGN_OR_RETURN(
       const ModuleJob job,
       ModuleJob::Create(scheme, std::move(inputs), std::move(options)));
+  LOCUS_RETURN_IF_ERROR(CheckLimits(call.options(), request));
   return call.Run(job);
 }
 

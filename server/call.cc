@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/base/shape.h"
 #include "server/allocator.h"
 #include "server/log.h"
@@ -69,19 +70,52 @@ absl::Status Call::CheckResponseBytes(int64_t bytes) const {
                                     " bytes; max_message_bytes is ", limit));
 }
 
+absl::Status Call::Reserve(int64_t bytes) {
+  const int64_t limit = state_.options.max_call_bytes;
+  if (limit < state_.budget.budget_bytes() && bytes > limit - memory_.bytes()) {
+    return LimitExceeded(
+        "request", "max_call_bytes",
+        absl::StrCat("needs more than ", memory_.bytes(), " + ", bytes,
+                     " bytes of memory; max_call_bytes is ", limit));
+  }
+  return memory_.Grow(bytes);
+}
+
+absl::Status Call::CheckFlops(double flops) const {
+  const double limit = state_.options.max_call_flops;
+  if (flops <= limit) return absl::OkStatus();
+  return LimitExceeded(
+      "request", "max_call_flops",
+      absl::StrCat("needs ", flops,
+                   " multiplications and additions; max_call_flops is ",
+                   limit));
+}
+
 absl::Status Call::ReserveForJob(int64_t output_bytes, int64_t scratch_bytes) {
   LOCUS_RETURN_IF_ERROR(CheckResponseBytes(output_bytes));
   const auto bytes = CheckedAdd(output_bytes, scratch_bytes);
   return Reserve(bytes.value_or(std::numeric_limits<int64_t>::max()));
 }
 
-absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const StopCheck& stop) {
+absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const Work& work,
+                                                    const StopCheck& stop) {
   LOCUS_RETURN_IF_ERROR(stop());
   const auto start = Clock::now();
-  auto slot = state_.gate.Enter(stop);
+  const double seconds = method_.cost.ExpectSeconds(work);
+  auto slot = state_.gate.Enter({seconds, deadline()}, stop);
   queue_time_ += Clock::now() - start;
   method_.metrics.queue_seconds->Observe(Seconds(queue_time_));
+  if (slot.ok()) state_.metrics.admitted_calls(LaneOf(seconds)).Increment();
   return slot;
+}
+
+Call::ComputeTimer::~ComputeTimer() {
+  const Clock::duration time = Clock::now() - start_;
+  call_.compute_time_ += time;
+  // Who stopped early took less than it would have.
+  if (work_ != nullptr && call_.CheckCaller().ok()) {
+    call_.method_.cost.Learn(*work_, Seconds(time));
+  }
 }
 
 grpc::Status Call::Finish(const absl::Status& status) {
@@ -91,6 +125,11 @@ grpc::Status Call::Finish(const absl::Status& status) {
                                absl::StrCat(Micros(queue_time_)));
   context_.AddTrailingMetadata("locus-compute-us",
                                absl::StrCat(Micros(compute_time_)));
+  if (ShedReasonOf(status) != nullptr) {
+    context_.AddTrailingMetadata(
+        "grpc-retry-pushback-ms",
+        absl::StrCat(absl::ToInt64Milliseconds(RetryDelayOf(status))));
+  }
   Count(status, result.error_code());
   if (state_.options.log_calls) Log(status, result.error_code());
   return result;

@@ -6,11 +6,13 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "core/base/cancellation.h"
 #include "core/base/status.h"
 #include "server/caller.h"
+#include "server/cost.h"
 #include "server/memory_budget.h"
 #include "server/metrics.h"
 #include "server/state.h"
@@ -19,8 +21,12 @@ namespace locus::server {
 
 // Which RPC a call is of, and where it is counted.
 struct MethodInfo {
-  std::string path;  // "/locus.v1.EncodingService/Encode"
-  MethodMetrics metrics;
+  MethodInfo(std::string method_path, MethodMetrics method_metrics, int threads)
+      : path(std::move(method_path)), metrics(method_metrics), cost(threads) {}
+
+  const std::string path;  // "/locus.v1.EncodingService/Encode"
+  const MethodMetrics metrics;
+  mutable CostModel cost;  // of its calls
 };
 
 // Counts the call, times it, logs it, and holds its memory while it lives.
@@ -36,8 +42,10 @@ class Call {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
+  const ServerOptions& options() const { return state_.options; }
+
   // Reserves memory until the answer is sent.
-  absl::Status Reserve(int64_t bytes) { return memory_.Grow(bytes); }
+  absl::Status Reserve(int64_t bytes);
 
   // Checks and reserves what `job` needs, waits for a slot, and runs it.
   template <typename Job>
@@ -45,22 +53,28 @@ class Call {
       -> decltype(job.Run(std::declval<ThreadPool&>(), StopCheck())) {
     LOCUS_RETURN_IF_ERROR(ReserveForJob(
         job.output_bytes(), job.scratch_bytes(state_.pool.thread_count())));
+    const Work work{job.flops(), job.output_bytes()};
+    LOCUS_RETURN_IF_ERROR(CheckFlops(work.flops));
     const StopCheck stop = [this] { return caller_.Check(); };
-    LOCUS_ASSIGN_OR_RETURN(const ComputeGate::Slot slot, WaitForSlot(stop));
-    const ComputeTimer timer(this);
+    LOCUS_ASSIGN_OR_RETURN(const ComputeGate::Slot slot,
+                           WaitForSlot(work, stop));
+    const ComputeTimer timer(this, &work);
     return job.Run(state_.pool, stop);
   }
 
-  // Adds the time it lives to the call's compute time.
+  // Adds the time it lives to the call's compute time, and learns from it what
+  // such work takes, if that is known.
   class ComputeTimer {
    public:
-    explicit ComputeTimer(Call* call) : call_(*call), start_(Clock::now()) {}
-    ~ComputeTimer() { call_.compute_time_ += Clock::now() - start_; }
+    explicit ComputeTimer(Call* call, const Work* work = nullptr)
+        : call_(*call), work_(work), start_(Clock::now()) {}
+    ~ComputeTimer();
     ComputeTimer(const ComputeTimer&) = delete;
     ComputeTimer& operator=(const ComputeTimer&) = delete;
 
    private:
     Call& call_;
+    const Work* const work_;
     const Clock::time_point start_;
   };
 
@@ -85,8 +99,10 @@ class Call {
   grpc::Status Finish(const absl::Status& status);
 
  private:
+  absl::Status CheckFlops(double flops) const;
   absl::Status ReserveForJob(int64_t output_bytes, int64_t scratch_bytes);
-  absl::StatusOr<ComputeGate::Slot> WaitForSlot(const StopCheck& stop);
+  absl::StatusOr<ComputeGate::Slot> WaitForSlot(const Work& work,
+                                                const StopCheck& stop);
   void Count(const absl::Status& status, grpc::StatusCode code);
   void Log(const absl::Status& status, grpc::StatusCode code) const;
 

@@ -1,46 +1,119 @@
 #include "server/compute_gate.h"
 
-#include <chrono>
+#include <algorithm>
+#include <cmath>
 #include <condition_variable>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+#include "core/base/status.h"
 #include "server/status.h"
 
 namespace locus::server {
 namespace {
+
 // How soon a caller that went away gives up its place in the queue.
 constexpr std::chrono::milliseconds kPollInterval(5);
+// More than a scheduler's tick or two.
+constexpr double kLongSeconds = 5e-3;
+// Long enough for a queue to move.
+constexpr absl::Duration kLeastDelay = absl::Milliseconds(50);
+
+// When it is worth to come back to a queue of that length.
+absl::Duration RetryDelay(double wait) {
+  return std::max(kLeastDelay, absl::Seconds(wait));
+}
+
+std::string InMillis(double seconds) {
+  return absl::StrFormat("%.0f ms", std::ceil(1e3 * seconds));
+}
+
 }  // namespace
 
+absl::string_view NameOf(Lane lane) {
+  return lane == Lane::kShort ? "short" : "long";
+}
+
+Lane LaneOf(double seconds) {
+  return seconds < kLongSeconds ? Lane::kShort : Lane::kLong;
+}
+
 struct ComputeGate::Waiter {
+  double seconds;
   std::condition_variable ready;
   bool granted = false;
 };
 
 ComputeGate::Slot::~Slot() {
-  if (gate_ != nullptr) gate_->Leave();
+  if (gate_ != nullptr) gate_->Leave(lane_, seconds_);
 }
 
-ComputeGate::ComputeGate(int slots, int max_queued)
-    : slots_(slots), max_queued_(max_queued) {}
+// Of those that compute, about half is done.
+double ComputeGate::ExpectedWait(const Queue& queue) const {
+  return (queue.computing_seconds / 2 + queue.queued_seconds) / limits_.slots;
+}
 
-absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const StopCheck& stop) {
-  std::unique_lock lock(mutex_);
-  if (computing_ < slots_) {
-    ++computing_;
-    return Slot(this);
+absl::Status ComputeGate::CheckRoom(Lane lane, double wait) const {
+  int queued = 0;
+  for (const Queue& queue : queues_) {
+    queued += static_cast<int>(queue.waiters.size());
   }
-  if (static_cast<int>(waiters_.size()) >= max_queued_) {
+  const bool crowded =
+      queued >= limits_.max_queued ||
+      (lane == Lane::kLong && static_cast<int>(At(lane).waiters.size()) >=
+                                  (limits_.max_queued + 1) / 2);
+  if (crowded) {
     return Shed(ShedReason::kQueueFull,
-                absl::StrCat("the server is busy and ", max_queued_,
-                             " calls are waiting already; try again"));
+                absl::StrCat("the server is busy and ", queued,
+                             " calls are waiting already; try again"),
+                RetryDelay(wait));
   }
-  Waiter self;
-  const auto place = waiters_.insert(waiters_.end(), &self);
+  if (wait > limits_.max_wait_seconds) {
+    return Shed(ShedReason::kQueueFull,
+                absl::StrCat("the server is busy and calls like this would "
+                             "wait about ",
+                             InMillis(wait), "; try again"),
+                RetryDelay(wait));
+  }
+  return absl::OkStatus();
+}
+
+// Expectations of the call itself may be off; half of it is certain enough.
+absl::Status ComputeGate::CheckDeadline(const Applicant& applicant,
+                                        double wait) const {
+  if (applicant.deadline == Clock::time_point::max()) return absl::OkStatus();
+  const double left =
+      std::chrono::duration<double>(applicant.deadline - Clock::now()).count();
+  if (wait + applicant.seconds / 2 <= left) return absl::OkStatus();
+  return Shed(
+      ShedReason::kDeadline,
+      absl::StrCat("the call would wait about ", InMillis(wait), " and take ",
+                   InMillis(applicant.seconds), "; its deadline is in ",
+                   InMillis(std::max(left, 0.0)), "; allow more time"),
+      RetryDelay(wait));
+}
+
+absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const Applicant& applicant,
+                                                     const StopCheck& stop) {
+  const Lane lane = LaneOf(applicant.seconds);
+  std::unique_lock lock(mutex_);
+  Queue& queue = At(lane);
+  if (queue.computing < limits_.slots) {
+    ++queue.computing;
+    queue.computing_seconds += applicant.seconds;
+    return Slot(this, lane, applicant.seconds);
+  }
+  const double wait = ExpectedWait(queue);
+  LOCUS_RETURN_IF_ERROR(CheckRoom(lane, wait));
+  LOCUS_RETURN_IF_ERROR(CheckDeadline(applicant, wait));
+  Waiter self{.seconds = applicant.seconds};
+  const auto place = queue.waiters.insert(queue.waiters.end(), &self);
+  queue.queued_seconds += self.seconds;
   for (;;) {
     if (self.ready.wait_for(lock, kPollInterval,
                             [&] { return self.granted; })) {
-      return Slot(this);
+      return Slot(this, lane, applicant.seconds);
     }
     // `stop` may ask the network; nobody has to wait for that.
     lock.unlock();
@@ -49,37 +122,44 @@ absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const StopCheck& stop) {
     if (status.ok()) continue;
     if (self.granted) {
       lock.unlock();
-      Leave();
+      Leave(lane, applicant.seconds);
     } else {
-      waiters_.erase(place);
+      queue.waiters.erase(place);
+      queue.queued_seconds -= self.seconds;
     }
     return status;
   }
 }
 
-void ComputeGate::Leave() {
+void ComputeGate::Leave(Lane lane, double seconds) {
   const std::lock_guard lock(mutex_);
-  if (waiters_.empty()) {
-    --computing_;
+  Queue& queue = At(lane);
+  queue.computing_seconds -= seconds;
+  if (queue.waiters.empty()) {
+    // Sums of what came and went drift; here they are known.
+    if (--queue.computing == 0) queue.computing_seconds = 0;
+    queue.queued_seconds = 0;
     return;
   }
   // The slot goes to the first in the queue without becoming free in between,
   // so that nobody overtakes. Notified under the lock: the waiter may be gone
   // right after.
-  Waiter* next = waiters_.front();
-  waiters_.pop_front();
+  Waiter* next = queue.waiters.front();
+  queue.waiters.pop_front();
+  queue.queued_seconds -= next->seconds;
+  queue.computing_seconds += next->seconds;
   next->granted = true;
   next->ready.notify_one();
 }
 
-int ComputeGate::queued() const {
+int ComputeGate::queued(Lane lane) const {
   const std::lock_guard lock(mutex_);
-  return static_cast<int>(waiters_.size());
+  return static_cast<int>(At(lane).waiters.size());
 }
 
-int ComputeGate::computing() const {
+int ComputeGate::computing(Lane lane) const {
   const std::lock_guard lock(mutex_);
-  return computing_;
+  return At(lane).computing;
 }
 
 }  // namespace locus::server

@@ -1,50 +1,106 @@
 // Admission: who may compute, who waits, who is turned away.
+//
+// Calls are told apart by the time they are expected to take. Short ones and
+// long ones wait in lanes of their own, each with a slot for every processor,
+// so that a second of attention never holds up an encoding of fifty
+// microseconds: the kernel's scheduler shares the processors between the two,
+// and whoever just wakes up for a short while comes first.
+//
+// Nobody waits in vain. A call is turned away at once if its lane is full, by
+// number or by time, or if its deadline would pass before it is done.
 #pragma once
 
+#include <array>
+#include <chrono>
 #include <cstdint>
 #include <list>
 #include <mutex>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "core/base/cancellation.h"
 
 namespace locus::server {
 
-// At most `slots` calls compute at once; up to `max_queued` others wait in the
-// order in which they came. Thread-safe.
+enum class Lane { kShort, kLong };
+inline constexpr Lane kLanes[] = {Lane::kShort, Lane::kLong};
+// "short" and "long".
+absl::string_view NameOf(Lane lane);
+
+// Where a call waits that is expected to take so long.
+Lane LaneOf(double seconds);
+
+// Thread-safe.
 class ComputeGate {
  public:
+  using Clock = std::chrono::steady_clock;
+
+  struct Limits {
+    // Calls of one lane that compute at once.
+    int slots = 1;
+    // Calls that wait; long ones take at most half of the places.
+    int max_queued = 0;
+    // How long the last call of a lane may be expected to wait.
+    double max_wait_seconds = 5;
+  };
+
+  // A call that wants to compute.
+  struct Applicant {
+    double seconds = 0;  // expected
+    Clock::time_point deadline = Clock::time_point::max();
+  };
+
   // The right to compute, until it dies. Must not outlive the gate.
   class Slot {
    public:
-    Slot(Slot&& other) noexcept : gate_(other.gate_) { other.gate_ = nullptr; }
+    Slot(Slot&& other) noexcept
+        : gate_(other.gate_), lane_(other.lane_), seconds_(other.seconds_) {
+      other.gate_ = nullptr;
+    }
     Slot& operator=(Slot&&) = delete;
     ~Slot();
 
    private:
     friend class ComputeGate;
-    explicit Slot(ComputeGate* gate) : gate_(gate) {}
+    Slot(ComputeGate* gate, Lane lane, double seconds)
+        : gate_(gate), lane_(lane), seconds_(seconds) {}
     ComputeGate* gate_;
+    Lane lane_;
+    double seconds_;
   };
 
-  ComputeGate(int slots, int max_queued);
+  explicit ComputeGate(const Limits& limits) : limits_(limits) {}
 
-  // Waits for a slot. UNAVAILABLE at once if the queue is full, or what `stop`
-  // says, which is asked every few milliseconds.
-  absl::StatusOr<Slot> Enter(const StopCheck& stop);
+  // Waits for a slot. UNAVAILABLE at once if there is no use in waiting, or
+  // what `stop` says, which is asked every few milliseconds.
+  absl::StatusOr<Slot> Enter(const Applicant& applicant, const StopCheck& stop);
 
-  int queued() const;
-  int computing() const;
+  int queued(Lane lane) const;
+  int computing(Lane lane) const;
 
  private:
   struct Waiter;
-  void Leave();
+  struct Queue {
+    int computing = 0;
+    double computing_seconds = 0;  // of all that compute, expected
+    std::list<Waiter*> waiters;
+    double queued_seconds = 0;  // of all that wait, expected
+  };
 
-  const int slots_;
-  const int max_queued_;
+  Queue& At(Lane lane) { return queues_[static_cast<size_t>(lane)]; }
+  const Queue& At(Lane lane) const {
+    return queues_[static_cast<size_t>(lane)];
+  }
+  // These expect the lock to be held.
+  double ExpectedWait(const Queue& queue) const;
+  absl::Status CheckRoom(Lane lane, double wait) const;
+  absl::Status CheckDeadline(const Applicant& applicant, double wait) const;
+
+  void Leave(Lane lane, double seconds);
+
+  const Limits limits_;
   mutable std::mutex mutex_;
-  int computing_ = 0;
-  std::list<Waiter*> waiters_;
+  std::array<Queue, std::size(kLanes)> queues_;
 };
 
 }  // namespace locus::server

@@ -4,6 +4,7 @@
 
 #include "core/encoding/encode.h"
 #include "core/encoding/schemes.h"
+#include "server/call_limits.h"
 #include "server/convert.h"
 
 namespace locus::server {
@@ -31,6 +32,7 @@ absl::Status EncodingService::Encode(Call& call,
   LOCUS_ASSIGN_OR_RETURN(EncodeOptions options, ToEncodeOptions(request));
   LOCUS_ASSIGN_OR_RETURN(const EncodeJob job,
                          EncodeJob::Create(*scheme, std::move(options)));
+  LOCUS_RETURN_IF_ERROR(CheckLimits(call.options(), request));
   LOCUS_ASSIGN_OR_RETURN(Encoding encoding, call.Run(job));
   ToReply(std::move(encoding), reply);
   return absl::OkStatus();

@@ -28,6 +28,10 @@ struct PropertiesJob {
     return kBytesPerScheme *
            (static_cast<int64_t>(plan.schemes.size()) + kNaive);
   }
+  double flops() const {
+    constexpr double kPerScheme = 5e8;
+    return kPerScheme * static_cast<double>(plan.schemes.size());
+  }
   int64_t scratch_bytes(int) const {
     // Worked cases are a few dozen tokens wide and long.
     return int64_t{16} << 20;
@@ -70,6 +74,7 @@ struct SizingJob {
 
   int64_t output_bytes() const { return 0; }
   int64_t scratch_bytes(int) const { return int64_t{32} << 20; }
+  double flops() const { return 1e7; }
   absl::StatusOr<std::unique_ptr<Evaluation>> Run(ThreadPool&,
                                                   const StopCheck&) const {
     return make_evaluation(plan.settings, plan.evaluated_schemes());

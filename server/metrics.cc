@@ -98,6 +98,13 @@ Metrics::Metrics(absl::string_view version)
     shed_calls_[static_cast<size_t>(reason)] =
         &shed.Add({{"reason", std::string(NameOf(reason))}});
   }
+  auto& admitted = CounterFamily(registry_, "locus_admitted_calls_total",
+                                 "Calls that were let in to compute, by how "
+                                 "long they were expected to take.");
+  for (const Lane lane : kLanes) {
+    admitted_calls_[static_cast<size_t>(lane)] =
+        &admitted.Add({{"lane", std::string(NameOf(lane))}});
+  }
   evaluation_cells_ = &CounterFamily(registry_, "locus_evaluation_cells_total",
                                      "Cells of evaluations that were finished.")
                            .Add({});
@@ -128,9 +135,10 @@ MethodMetrics Metrics::AddMethod(absl::string_view service,
 }
 
 void Metrics::AddGauge(absl::string_view name, absl::string_view help,
-                       std::function<double()> value) {
+                       std::function<double()> value,
+                       const prometheus::Labels& labels) {
   asked_gauges_.push_back(
-      {&GaugeFamily(registry_, name, help).Add({}), std::move(value)});
+      {&GaugeFamily(registry_, name, help).Add(labels), std::move(value)});
 }
 
 std::string Metrics::Text() const {

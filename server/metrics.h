@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "server/compute_gate.h"
 #include "server/status.h"
 
 namespace locus::server {
@@ -53,11 +54,17 @@ class Metrics {
     return *shed_calls_[static_cast<size_t>(reason)];
   }
 
+  prometheus::Counter& admitted_calls(Lane lane) {
+    return *admitted_calls_[static_cast<size_t>(lane)];
+  }
+
   prometheus::Counter& evaluation_cells() { return *evaluation_cells_; }
 
-  // A gauge whose value is asked for when it is read.
+  // A gauge whose value is asked for when it is read. Those of one name have
+  // one help.
   void AddGauge(absl::string_view name, absl::string_view help,
-                std::function<double()> value);
+                std::function<double()> value,
+                const prometheus::Labels& labels = {});
 
   // Everything in the text format, the process's own figures included.
   std::string Text() const;
@@ -78,6 +85,7 @@ class Metrics {
   prometheus::Family<prometheus::Counter>& compute_seconds_;
   prometheus::Gauge* in_flight_calls_;
   std::array<prometheus::Counter*, std::size(kShedReasons)> shed_calls_;
+  std::array<prometheus::Counter*, std::size(kLanes)> admitted_calls_;
   prometheus::Counter* evaluation_cells_;
   std::vector<AskedGauge> asked_gauges_;
 };

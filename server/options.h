@@ -17,10 +17,21 @@ struct ServerOptions {
   int threads = 0;
   // Calls that may wait for a thread; more are refused as UNAVAILABLE.
   int max_queued_calls = 256;
+  // How long a call may be expected to wait; longer ones are refused, too.
+  double max_queue_seconds = 5;
   // The largest message received or sent.
   int64_t max_message_bytes = int64_t{512} << 20;
   // All calls together; 0: half of the memory of the machine or its cgroup.
   int64_t memory_budget_bytes = 0;
+  // One call: memory, 0: all of the budget; multiplications and additions, 0:
+  // ten minutes of what the threads do at least; elements of a tensor, 0: as
+  // many floats as its memory holds; positions of a sequence, 0: as many as a
+  // tensor has elements; heads.
+  int64_t max_call_bytes = 0;
+  double max_call_flops = 0;
+  int64_t max_elements = 0;
+  int64_t max_length = 0;
+  int64_t max_heads = 4096;
   // How long calls in flight may take to finish once shutdown was asked for.
   double grace_seconds = 20;
   // Evaluations at once; more are refused as UNAVAILABLE. 0: none at all.

@@ -52,8 +52,15 @@ class Server::Impl {
         encoding_(&state_),
         attention_(&state_),
         evaluation_(&state_, std::move(make_evaluation)) {
-    state_.metrics.AddGauge("locus_queued_calls", "Calls waiting for a slot.",
-                            [this] { return state_.gate.queued(); });
+    for (const Lane lane : kLanes) {
+      const prometheus::Labels labels = {{"lane", std::string(NameOf(lane))}};
+      state_.metrics.AddGauge(
+          "locus_queued_calls", "Calls waiting for a slot.",
+          [this, lane] { return state_.gate.queued(lane); }, labels);
+      state_.metrics.AddGauge(
+          "locus_computing_calls", "Calls that have a slot.",
+          [this, lane] { return state_.gate.computing(lane); }, labels);
+    }
     state_.metrics.AddGauge(
         "locus_memory_reserved_bytes", "Memory reserved by calls.",
         [this] { return static_cast<double>(state_.budget.reserved_bytes()); });

@@ -5,8 +5,9 @@
 namespace locus::server {
 
 const MethodInfo* Service::AddInfo(absl::string_view method, MethodType type) {
-  methods_.push_back({absl::StrCat("/", name_, "/", method),
-                      state_.metrics.AddMethod(name_, method, type)});
+  methods_.emplace_back(absl::StrCat("/", name_, "/", method),
+                        state_.metrics.AddMethod(name_, method, type),
+                        state_.pool.thread_count());
   return &methods_.back();
 }
 

@@ -45,7 +45,9 @@ struct ServerState {
       : options(resolved),
         metrics(LOCUS_VERSION),
         budget(resolved.memory_budget_bytes),
-        gate(resolved.threads, resolved.max_queued_calls),
+        gate({.slots = resolved.threads,
+              .max_queued = resolved.max_queued_calls,
+              .max_wait_seconds = resolved.max_queue_seconds}),
         pool(resolved.threads),
         background(resolved.threads, resolved.max_evaluations,
                    resolved.background_evaluations

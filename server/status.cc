@@ -16,23 +16,19 @@ constexpr char kShedUrl[] = "locus/shed";
 constexpr char kDomain[] = "locus.v1";
 constexpr size_t kMaxMessageBytes = 1024;
 constexpr size_t kMaxFieldBytes = 256;
-// Long enough for a queue to move, short enough not to be noticed.
-constexpr int kRetryOverloadMillis = 100;
-// The time a load balancer takes to find another server.
-constexpr int kRetryDrainingMillis = 1000;
-// Evaluations take from seconds to hours.
-constexpr int kRetryEvaluationMillis = 5000;
+constexpr char kDelayUrl[] = "locus/retry-delay";
 
-int RetryMillis(const absl::Status& status) {
-  const ShedReason* reason = ShedReasonOf(status);
-  if (reason == nullptr) return kRetryOverloadMillis;
-  switch (*reason) {
+absl::Duration UsualDelay(ShedReason reason) {
+  switch (reason) {
     case ShedReason::kDraining:
-      return kRetryDrainingMillis;
+      // The time a load balancer takes to find another server.
+      return absl::Seconds(1);
     case ShedReason::kEvaluations:
-      return kRetryEvaluationMillis;
+      // Evaluations take from seconds to hours.
+      return absl::Seconds(5);
     default:
-      return kRetryOverloadMillis;
+      // Long enough for a queue to move, short enough not to be noticed.
+      return absl::Milliseconds(100);
   }
 }
 
@@ -89,10 +85,11 @@ google::rpc::QuotaFailure MakeQuotaFailure(const absl::Status& status,
 }
 
 google::rpc::RetryInfo MakeRetryInfo(const absl::Status& status) {
-  const int millis = RetryMillis(status);
+  const int64_t millis = absl::ToInt64Milliseconds(RetryDelayOf(status));
   google::rpc::RetryInfo info;
   info.mutable_retry_delay()->set_seconds(millis / 1000);
-  info.mutable_retry_delay()->set_nanos(millis % 1000 * 1'000'000);
+  info.mutable_retry_delay()->set_nanos(
+      static_cast<int32_t>(millis % 1000 * 1'000'000));
   return info;
 }
 
@@ -117,6 +114,8 @@ absl::string_view NameOf(ShedReason reason) {
   switch (reason) {
     case ShedReason::kQueueFull:
       return "queue_full";
+    case ShedReason::kDeadline:
+      return "deadline";
     case ShedReason::kMemory:
       return "memory";
     case ShedReason::kDraining:
@@ -128,9 +127,24 @@ absl::string_view NameOf(ShedReason reason) {
 }
 
 absl::Status Shed(ShedReason reason, absl::string_view what) {
+  return Shed(reason, what, UsualDelay(reason));
+}
+
+absl::Status Shed(ShedReason reason, absl::string_view what,
+                  absl::Duration delay) {
   absl::Status status = absl::UnavailableError(what);
   status.SetPayload(kShedUrl, absl::Cord(NameOf(reason)));
+  status.SetPayload(kDelayUrl, absl::Cord(absl::FormatDuration(delay)));
   return status;
+}
+
+absl::Duration RetryDelayOf(const absl::Status& status) {
+  const auto payload = status.GetPayload(kDelayUrl);
+  absl::Duration delay;
+  if (payload && absl::ParseDuration(std::string(*payload), &delay)) {
+    return delay;
+  }
+  return UsualDelay(ShedReason::kQueueFull);
 }
 
 const ShedReason* ShedReasonOf(const absl::Status& status) {

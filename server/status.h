@@ -20,22 +20,34 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace locus::server {
 
 // Why a call was turned away although nothing was wrong with it.
-enum class ShedReason { kQueueFull, kMemory, kDraining, kEvaluations };
+enum class ShedReason {
+  kQueueFull,
+  kDeadline,
+  kMemory,
+  kDraining,
+  kEvaluations
+};
 inline constexpr ShedReason kShedReasons[] = {
-    ShedReason::kQueueFull, ShedReason::kMemory, ShedReason::kDraining,
-    ShedReason::kEvaluations};
+    ShedReason::kQueueFull, ShedReason::kDeadline, ShedReason::kMemory,
+    ShedReason::kDraining, ShedReason::kEvaluations};
 // "queue_full" and so on.
 absl::string_view NameOf(ShedReason reason);
 
-// UNAVAILABLE, worth another try a little later.
+// UNAVAILABLE, worth another try after a while; how long usually depends on the
+// reason.
 absl::Status Shed(ShedReason reason, absl::string_view what);
+absl::Status Shed(ShedReason reason, absl::string_view what,
+                  absl::Duration delay);
 
 // The reason of an error made by Shed; null for any other.
 const ShedReason* ShedReasonOf(const absl::Status& status);
+// When to come back, at the earliest, of an UNAVAILABLE error.
+absl::Duration RetryDelayOf(const absl::Status& status);
 
 // The status as callers see it. Messages are valid UTF-8 without control
 // characters, of at most about 1 KiB. Of INTERNAL and UNKNOWN errors only the

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
+#include "core/encoding/scheme.h"
 #include "server/address.h"
 #include "server/machine.h"
 
@@ -15,6 +17,7 @@ namespace {
 constexpr int kMaxThreads = 1024;
 constexpr int kMaxQueuedCalls = 100'000;
 constexpr double kMaxGraceSeconds = 86400;
+constexpr double kMaxQueueSeconds = 86400;
 constexpr int kMaxEvaluations = 64;
 constexpr double kMaxEvaluationFlops = 1e21;
 
@@ -54,6 +57,18 @@ absl::Status Validate(const ServerOptions& options) {
                                   options.memory_budget_bytes, int64_t{1} << 20,
                                   int64_t{1} << 50));
   }
+  LOCUS_RETURN_IF_ERROR(InRange(
+      "--max-queue-seconds", options.max_queue_seconds, 0.0, kMaxQueueSeconds));
+  for (const auto& [flag, value] :
+       {std::pair{"--max-call-bytes", options.max_call_bytes},
+        std::pair{"--max-elements", options.max_elements},
+        std::pair{"--max-length", options.max_length}}) {
+    LOCUS_RETURN_IF_ERROR(InRange(flag, value, int64_t{0}, int64_t{1} << 50));
+  }
+  LOCUS_RETURN_IF_ERROR(
+      InRange("--max-heads", options.max_heads, int64_t{1}, kMaxHeadCount));
+  LOCUS_RETURN_IF_ERROR(InRange("--max-call-flops", options.max_call_flops, 0.0,
+                                kMaxEvaluationFlops));
   LOCUS_RETURN_IF_ERROR(InRange("--max-evaluations", options.max_evaluations, 0,
                                 kMaxEvaluations));
   LOCUS_RETURN_IF_ERROR(InRange("--max-evaluation-flops",
@@ -68,6 +83,19 @@ ServerOptions WithDefaults(ServerOptions options) {
   if (options.memory_budget_bytes == 0) {
     options.memory_budget_bytes = AvailableMemoryBytes() / 2;
   }
+  if (options.max_call_bytes == 0) {
+    options.max_call_bytes = options.memory_budget_bytes;
+  }
+  if (options.max_call_flops == 0) {
+    constexpr double kFlopsPerSecond = 1e10;  // of one thread, any processor
+    constexpr double kSeconds = 600;
+    options.max_call_flops = kFlopsPerSecond * kSeconds * options.threads;
+  }
+  if (options.max_elements == 0) {
+    options.max_elements =
+        options.max_call_bytes / static_cast<int64_t>(sizeof(float));
+  }
+  if (options.max_length == 0) options.max_length = options.max_elements;
   return options;
 }
 

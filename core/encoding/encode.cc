@@ -163,6 +163,12 @@ int64_t EncodeJob::scratch_bytes(int thread_count) const {
   return thread_count * CodeScratchBytes(options_.dim);
 }
 
+double EncodeJob::flops() const {
+  constexpr double kPerNumber = 4;
+  return kPerNumber * static_cast<double>(output_bytes_) /
+         static_cast<double>(SizeOf(options_.dtype));
+}
+
 absl::StatusOr<Encoding> EncodeJob::Run(ThreadPool& pool,
                                         const StopCheck& stop) const {
   Encoding encoding;

@@ -64,6 +64,8 @@ class EncodeJob {
   // What Run returns, and what it needs besides on so many threads, in bytes.
   int64_t output_bytes() const { return output_bytes_; }
   int64_t scratch_bytes(int thread_count) const;
+  // Multiplications and additions, about.
+  double flops() const;
 
   // Only fails as `stop` says.
   absl::StatusOr<Encoding> Run(ThreadPool& pool, const StopCheck& stop) const;

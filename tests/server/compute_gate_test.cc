@@ -13,78 +13,155 @@
 namespace locus::server {
 namespace {
 
-void AwaitQueued(const ComputeGate& gate, int count) {
-  while (gate.queued() < count) std::this_thread::yield();
+using Applicant = ComputeGate::Applicant;
+using Clock = ComputeGate::Clock;
+
+constexpr Applicant kShort{.seconds = 1e-4};
+constexpr Applicant kLong{.seconds = 1};
+
+void AwaitQueued(const ComputeGate& gate, Lane lane, int count) {
+  while (gate.queued(lane) < count) std::this_thread::yield();
 }
 
+void ExpectShed(const absl::StatusOr<ComputeGate::Slot>& slot,
+                ShedReason reason) {
+  ASSERT_EQ(slot.status().code(), absl::StatusCode::kUnavailable);
+  ASSERT_NE(ShedReasonOf(slot.status()), nullptr);
+  EXPECT_EQ(*ShedReasonOf(slot.status()), reason) << slot.status();
+}
+
+// Calls that wait, each in a thread of its own, until they are called off.
+class Crowd {
+ public:
+  explicit Crowd(ComputeGate* gate) : gate_(*gate) {}
+  ~Crowd() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  void Add(const Applicant& applicant) {
+    const Lane lane = LaneOf(applicant.seconds);
+    const int before = gate_.queued(lane);
+    threads_.emplace_back([this, applicant] {
+      const auto slot = gate_.Enter(applicant, [this] {
+        return stop_ ? absl::CancelledError("gone") : absl::OkStatus();
+      });
+      EXPECT_EQ(slot.status().code(), absl::StatusCode::kCancelled);
+    });
+    AwaitQueued(gate_, lane, before + 1);
+  }
+
+ private:
+  ComputeGate& gate_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> threads_;
+};
+
 TEST(ComputeGateTest, AdmitsAsManyAsThereAreSlots) {
-  ComputeGate gate(2, 0);
-  auto first = gate.Enter({});
-  auto second = gate.Enter({});
+  ComputeGate gate({.slots = 2});
+  auto first = gate.Enter(kShort, {});
+  auto second = gate.Enter(kShort, {});
   EXPECT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(gate.computing(), 2);
+  EXPECT_EQ(gate.computing(Lane::kShort), 2);
+  EXPECT_EQ(gate.computing(Lane::kLong), 0);
 }
 
 TEST(ComputeGateTest, RefusesBeyondTheQueue) {
-  ComputeGate gate(1, 0);
-  const auto slot = gate.Enter({});
-  const auto refused = gate.Enter({});
-  ASSERT_NE(ShedReasonOf(refused.status()), nullptr);
-  EXPECT_EQ(*ShedReasonOf(refused.status()), ShedReason::kQueueFull);
+  ComputeGate gate({.slots = 1, .max_queued = 0});
+  const auto slot = gate.Enter(kShort, {});
+  ExpectShed(gate.Enter(kShort, {}), ShedReason::kQueueFull);
+}
+
+TEST(ComputeGateTest, ShortCallsDoNotWaitForLongOnes) {
+  ComputeGate gate({.slots = 1, .max_queued = 8});
+  const auto slot = gate.Enter(kLong, {});
+  Crowd crowd(&gate);
+  crowd.Add(kLong);
+  EXPECT_TRUE(gate.Enter(kShort, {}).ok());
+}
+
+TEST(ComputeGateTest, LongCallsLeaveRoomForShortOnes) {
+  ComputeGate gate({.slots = 1, .max_queued = 4, .max_wait_seconds = 100});
+  const auto long_slot = gate.Enter(kLong, {});
+  const auto short_slot = gate.Enter(kShort, {});
+  Crowd crowd(&gate);
+  crowd.Add(kLong);
+  crowd.Add(kLong);
+  ExpectShed(gate.Enter(kLong, {}), ShedReason::kQueueFull);
+  crowd.Add(kShort);
+  crowd.Add(kShort);
+  ExpectShed(gate.Enter(kShort, {}), ShedReason::kQueueFull);
+}
+
+TEST(ComputeGateTest, RefusesWhereTheWaitIsTooLong) {
+  ComputeGate gate({.slots = 1, .max_queued = 100, .max_wait_seconds = 2});
+  const auto slot = gate.Enter(kLong, {});  // half a second of it is left
+  Crowd crowd(&gate);
+  crowd.Add(kLong);
+  crowd.Add(kLong);
+  const auto refused = gate.Enter(kLong, {});
+  ExpectShed(refused, ShedReason::kQueueFull);
+  EXPECT_EQ(RetryDelayOf(refused.status()), absl::Milliseconds(2500));
+  EXPECT_TRUE(gate.Enter(kShort, {}).ok());
+}
+
+TEST(ComputeGateTest, RefusesWhatCannotBeDoneInTime) {
+  ComputeGate gate({.slots = 1, .max_queued = 100, .max_wait_seconds = 100});
+  Applicant hurried = kLong;
+  hurried.deadline = Clock::now() + std::chrono::milliseconds(700);
+  // What it takes alone is not certain enough to refuse it.
+  EXPECT_TRUE(gate.Enter(hurried, {}).ok());
+  const auto slot = gate.Enter(kLong, {});
+  ExpectShed(gate.Enter(hurried, {}), ShedReason::kDeadline);
+  // The same with more time waits.
+  Crowd crowd(&gate);
+  crowd.Add({.seconds = 1, .deadline = Clock::now() + std::chrono::hours(1)});
 }
 
 TEST(ComputeGateTest, ServesInOrder) {
-  ComputeGate gate(1, 8);
-  std::optional<ComputeGate::Slot> slot(*gate.Enter({}));
+  ComputeGate gate({.slots = 1, .max_queued = 8});
+  std::optional<ComputeGate::Slot> slot(*gate.Enter(kShort, {}));
   std::mutex mutex;
   std::vector<int> order;
   std::vector<std::thread> threads;
   for (int i = 0; i < 5; ++i) {
     threads.emplace_back([&, i] {
-      const auto mine = gate.Enter({});
+      const auto mine = gate.Enter(kShort, {});
       const std::lock_guard lock(mutex);
       order.push_back(i);
     });
-    AwaitQueued(gate, i + 1);
+    AwaitQueued(gate, Lane::kShort, i + 1);
   }
   slot.reset();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(gate.computing(), 0);
+  EXPECT_EQ(gate.computing(Lane::kShort), 0);
 }
 
 TEST(ComputeGateTest, WaitingEndsWhenNobodyWantsTheResult) {
-  ComputeGate gate(1, 8);
-  const auto slot = gate.Enter({});
-  std::atomic<bool> stop{false};
-  std::thread waiter([&] {
-    const auto refused = gate.Enter(
-        [&] { return stop ? absl::CancelledError("gone") : absl::OkStatus(); });
-    EXPECT_EQ(refused.status().code(), absl::StatusCode::kCancelled);
-  });
-  AwaitQueued(gate, 1);
-  stop = true;
-  waiter.join();
-  EXPECT_EQ(gate.queued(), 0);
-  EXPECT_EQ(gate.computing(), 1);
+  ComputeGate gate({.slots = 1, .max_queued = 8});
+  const auto slot = gate.Enter(kShort, {});
+  { Crowd(&gate).Add(kShort); }
+  EXPECT_EQ(gate.queued(Lane::kShort), 0);
+  EXPECT_EQ(gate.computing(Lane::kShort), 1);
 }
 
 TEST(ComputeGateTest, NoSlotIsLostWhenStopsAndGrantsRace) {
-  ComputeGate gate(1, 100);
+  ComputeGate gate({.slots = 1, .max_queued = 100});
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
     threads.emplace_back([&] {
       for (int n = 0; n < 300; ++n) {
         std::atomic<int> asked{0};
-        (void)gate.Enter([&] {
+        (void)gate.Enter(kShort, [&] {
           return ++asked > 1 ? absl::CancelledError("") : absl::OkStatus();
         });
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(gate.computing(), 0);
-  EXPECT_EQ(gate.queued(), 0);
+  EXPECT_EQ(gate.computing(Lane::kShort), 0);
+  EXPECT_EQ(gate.queued(Lane::kShort), 0);
 }
 
 }  // namespace

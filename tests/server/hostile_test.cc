@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"HugeCount",
              "scheme { rope {} } dim: 8 "
              "positions { range { count: 1000000000000000 } }",
-             "response", kLimit},
+             "positions", kLimit},
         Case{"OverflowingRange",
              "scheme { rope {} } dim: 8 positions { range { "
              "start: 9223372036854775807 count: 9223372036854775807 } }",

@@ -180,6 +180,7 @@ TEST(ServerTest, OverloadIsRefusedAtOnceAndHealthAnswers) {
   ServerOptions options = TestOptions();
   options.threads = 1;
   options.max_queued_calls = 1;
+  options.max_queue_seconds = 3600;
   TestServer server(options);
   const v1::AttendRequest request = SlowAttend(kVeryLong);
   grpc::ClientContext contexts[2];
@@ -192,13 +193,20 @@ TEST(ServerTest, OverloadIsRefusedAtOnceAndHealthAnswers) {
       EXPECT_EQ(status.error_code(), grpc::CANCELLED);
     });
   }
-  EXPECT_TRUE(server.AwaitMetric("locus_queued_calls",
+  EXPECT_TRUE(server.AwaitMetric("locus_queued_calls{lane=\"long\"}",
                                  [](double calls) { return calls == 1; }));
   grpc::ClientContext refused;
-  v1::EncodeResponse response;
+  v1::AttendResponse response;
   const grpc::Status status =
-      server.encoding().Encode(&refused, RopeRequest(), &response);
+      server.attention().Attend(&refused, request, &response);
   EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE);
+  EXPECT_EQ(refused.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"),
+            1);
+  // A short call does not wait for long ones.
+  grpc::ClientContext short_context;
+  v1::EncodeResponse encoded;
+  EXPECT_TRUE(
+      server.encoding().Encode(&short_context, RopeRequest(), &encoded).ok());
   const ErrorDetails details = DetailsOf(status);
   ASSERT_TRUE(details.info && details.retry);
   EXPECT_EQ(details.info->reason(), "OVERLOADED");

@@ -1,0 +1,18 @@
+// How large one call may be that has nothing else wrong with it.
+#pragma once
+
+#include "absl/status/status.h"
+#include "locus/v1/attention.pb.h"
+#include "locus/v1/encoding.pb.h"
+#include "server/options.h"
+
+namespace locus::server {
+
+// RESOURCE_EXHAUSTED with the field and the limit if a tensor has too many
+// elements, a sequence is too long, or there are too many heads.
+absl::Status CheckLimits(const ServerOptions& limits,
+                         const v1::EncodeRequest& request);
+absl::Status CheckLimits(const ServerOptions& limits,
+                         const v1::AttendRequest& request);
+
+}  // namespace locus::server

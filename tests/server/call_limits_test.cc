@@ -1,0 +1,98 @@
+// The limits of one call: each is named, and what fits just passes.
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/server/test_server.h"
+
+namespace locus::server {
+namespace {
+
+template <typename Request>
+Request Parsed(const std::string& text) {
+  Request request;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &request));
+  return request;
+}
+
+// The limit that an answer names; empty if the call went well.
+std::string LimitOf(const grpc::Status& status) {
+  if (status.ok()) return "";
+  EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED)
+      << status.error_message();
+  const ErrorDetails details = DetailsOf(status);
+  return details.quota ? details.quota->violations(0).subject() : "no details";
+}
+
+std::string Encode(const ServerOptions& options, const std::string& text) {
+  TestServer server(options);
+  grpc::ClientContext context;
+  v1::EncodeResponse response;
+  return LimitOf(server.encoding().Encode(
+      &context, Parsed<v1::EncodeRequest>(text), &response));
+}
+
+std::string Attend(const ServerOptions& options, const std::string& text) {
+  TestServer server(options);
+  grpc::ClientContext context;
+  v1::AttendResponse response;
+  return LimitOf(server.attention().Attend(
+      &context, Parsed<v1::AttendRequest>(text), &response));
+}
+
+TEST(CallLimitsTest, Length) {
+  ServerOptions options = TestOptions();
+  options.max_length = 100;
+  const std::string request = "scheme { rope {} } dim: 8 positions { range ";
+  EXPECT_EQ(Encode(options, request + "{ count: 100 } }"), "");
+  EXPECT_EQ(Encode(options, request + "{ count: 101 } }"), "max_length");
+  std::string tokens = "scheme { rope {} } module { head_count: 1 dim: 8 ";
+  for (int i = 0; i < 101; ++i) tokens += "tokens: 'a' ";
+  EXPECT_EQ(Attend(options, tokens + "}"), "max_length");
+}
+
+TEST(CallLimitsTest, Heads) {
+  ServerOptions options = TestOptions();
+  options.max_heads = 4;
+  const std::string request =
+      "scheme { alibi {} } positions { range { count: 3 } } head_count: ";
+  EXPECT_EQ(Encode(options, request + "4"), "");
+  EXPECT_EQ(Encode(options, request + "5"), "max_heads");
+}
+
+TEST(CallLimitsTest, Elements) {
+  ServerOptions options = TestOptions();
+  options.max_elements = 8;
+  const auto request = [](int rows) {
+    return "scheme { rope {} } input { dtype: DATA_TYPE_FLOAT32 shape: " +
+           std::to_string(rows) + " shape: 4 data: '" +
+           [&] {
+             std::string zeros;
+             for (int i = 0; i < rows * 16; ++i) zeros += "\\000";
+             return zeros;
+           }() +
+           "' }";
+  };
+  EXPECT_EQ(Encode(options, request(2)), "");
+  EXPECT_EQ(Encode(options, request(3)), "max_elements");
+}
+
+TEST(CallLimitsTest, Flops) {
+  ServerOptions options = TestOptions();
+  options.max_call_flops = 1000;
+  const std::string request = "scheme { rope {} } dim: 2 positions { range ";
+  EXPECT_EQ(Encode(options, request + "{ count: 100 } }"), "");
+  EXPECT_EQ(Encode(options, request + "{ count: 1000 } }"), "max_call_flops");
+}
+
+TEST(CallLimitsTest, Bytes) {
+  ServerOptions options = TestOptions();
+  options.max_call_bytes = int64_t{8} << 20;
+  const std::string request = "scheme { rope {} } dim: 64 positions { range ";
+  EXPECT_EQ(Encode(options, request + "{ count: 1000 } }"), "");
+  EXPECT_EQ(Encode(options, request + "{ count: 100000 } }"), "max_call_bytes");
+}
+
+}  // namespace
+}  // namespace locus::server
