@@ -2,6 +2,9 @@
 
 #include <civetweb.h>
 
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -66,10 +69,10 @@ HttpServer::HttpServer(HttpContent content) : content_(std::move(content)) {}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
     absl::string_view address, HttpContent content) {
-  if (const auto parsed = ParseAddress(address); !parsed.ok()) {
-    return parsed.status();
-  }
+  const auto parsed = ParseAddress(address);
+  if (!parsed.ok()) return parsed.status();
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(content)));
+  server->host_ = parsed->host;
   const std::string ports(address);
   const char* options[] = {"listening_ports",
                            ports.c_str(),
@@ -98,8 +101,23 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
   return server;
 }
 
+// civetweb looks whether it should stop when someone connects, and every two
+// seconds otherwise.
 HttpServer::~HttpServer() {
-  if (context_ != nullptr) mg_stop(context_);
+  if (context_ == nullptr) return;
+  std::atomic<bool> stopped{false};
+  std::thread waker([&] {
+    while (!stopped) {
+      char error[128];
+      mg_connection* const connection = mg_connect_client(
+          host_.c_str(), port_, /*use_ssl=*/0, error, sizeof(error));
+      if (connection != nullptr) mg_close_connection(connection);
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  });
+  mg_stop(context_);
+  stopped = true;
+  waker.join();
 }
 
 }  // namespace locus::server

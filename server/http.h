@@ -37,6 +37,7 @@ class HttpServer {
 
   const HttpContent content_;
   mg_context* context_ = nullptr;
+  std::string host_;
   int port_ = 0;
 };
 
