@@ -48,8 +48,11 @@ Call::~Call() {
 }
 
 absl::Status Call::CheckServing() const {
-  if (!state_.draining) return absl::OkStatus();
-  return Shed(ShedReason::kDraining, "the server is shutting down");
+  if (state_.draining) {
+    return Shed(ShedReason::kDraining, "the server is shutting down");
+  }
+  const std::optional<Lane> lane = method_.habit.Usual();
+  return lane ? state_.gate.CheckOpen(*lane) : absl::OkStatus();
 }
 
 void Call::CountReceived(int64_t bytes) {
@@ -102,6 +105,7 @@ absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const Work& work,
   LOCUS_RETURN_IF_ERROR(stop());
   const auto start = Clock::now();
   const double seconds = method_.cost.ExpectSeconds(work);
+  method_.habit.Note(LaneOf(seconds));
   auto slot = state_.gate.Enter({seconds, deadline()}, stop);
   queue_time_ += Clock::now() - start;
   method_.metrics.queue_seconds->Observe(Seconds(queue_time_));

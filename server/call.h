@@ -26,7 +26,9 @@ struct MethodInfo {
 
   const std::string path;  // "/locus.v1.EncodingService/Encode"
   const MethodMetrics metrics;
-  mutable CostModel cost;  // of its calls
+  // Of its calls.
+  mutable CostModel cost;
+  mutable LaneHabit habit;
 };
 
 // Counts the call, times it, logs it, and holds its memory while it lives.
@@ -81,7 +83,8 @@ class Call {
   // The caller's deadline; the end of time if it has none.
   Clock::time_point deadline() const { return caller_.deadline(); }
 
-  // UNAVAILABLE once the server drains.
+  // UNAVAILABLE once the server drains, or if calls of this method would most
+  // likely be turned away: then its message is not even parsed.
   absl::Status CheckServing() const;
   // CANCELLED or DEADLINE_EXCEEDED once nobody waits for the answer. For any
   // thread.

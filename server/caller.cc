@@ -1,5 +1,6 @@
 #include "server/caller.h"
 
+#include <atomic>
 #include <random>
 
 #include "absl/algorithm/container.h"
@@ -20,11 +21,26 @@ absl::string_view Metadata(const grpc::ServerContext& context,
   return {found->second.data(), found->second.size()};
 }
 
+uint64_t RandomSeed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) ^ device();
+}
+
+// SplitMix64's: neighbours have nothing in common.
+uint64_t Mix(uint64_t z) {
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+// Threads come and go with calls: to seed a generator for each costs more than
+// all its numbers.
 std::string RandomId() {
-  thread_local std::mt19937_64 engine((uint64_t{std::random_device()()} << 32) ^
-                                      std::random_device()());
-  return absl::StrCat(absl::Hex(engine(), absl::kZeroPad16),
-                      absl::Hex(engine(), absl::kZeroPad16));
+  static const uint64_t process = RandomSeed();
+  static std::atomic<uint64_t> next{RandomSeed()};
+  const uint64_t number = next.fetch_add(0x9e3779b97f4a7c15u);
+  return absl::StrCat(absl::Hex(Mix(process ^ number), absl::kZeroPad16),
+                      absl::Hex(Mix(number), absl::kZeroPad16));
 }
 
 bool IsLowerHex(absl::string_view text) {

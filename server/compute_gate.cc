@@ -13,8 +13,12 @@
 namespace locus::server {
 namespace {
 
-// How soon a caller that went away gives up its place in the queue.
-constexpr std::chrono::milliseconds kPollInterval(5);
+// How soon a caller that went away gives up its place in the queue. Hundreds
+// may wait: to wake them all every few milliseconds would leave no time to
+// compute.
+constexpr std::chrono::milliseconds kPollInterval(100);
+// Calls of one lane in a row that make a habit.
+constexpr int kHabit = 32;
 // More than a scheduler's tick or two.
 constexpr double kLongSeconds = 5e-3;
 // Long enough for a queue to move.
@@ -37,6 +41,21 @@ absl::string_view NameOf(Lane lane) {
 
 Lane LaneOf(double seconds) {
   return seconds < kLongSeconds ? Lane::kShort : Lane::kLong;
+}
+
+void LaneHabit::Note(Lane lane) {
+  // Two at once may count as one, which is as good.
+  const int before = streak_.load(std::memory_order_relaxed);
+  const int now =
+      lane == Lane::kLong ? std::max(before, 0) + 1 : std::min(before, 0) - 1;
+  streak_.store(std::clamp(now, -kHabit, kHabit), std::memory_order_relaxed);
+}
+
+std::optional<Lane> LaneHabit::Usual() const {
+  const int streak = streak_.load(std::memory_order_relaxed);
+  if (streak >= kHabit) return Lane::kLong;
+  if (streak <= -kHabit) return Lane::kShort;
+  return std::nullopt;
 }
 
 struct ComputeGate::Waiter {
@@ -150,6 +169,13 @@ void ComputeGate::Leave(Lane lane, double seconds) {
   queue.computing_seconds += next->seconds;
   next->granted = true;
   next->ready.notify_one();
+}
+
+absl::Status ComputeGate::CheckOpen(Lane lane) const {
+  const std::lock_guard lock(mutex_);
+  const Queue& queue = At(lane);
+  if (queue.computing < limits_.slots) return absl::OkStatus();
+  return CheckRoom(lane, ExpectedWait(queue));
 }
 
 int ComputeGate::queued(Lane lane) const {

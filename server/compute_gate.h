@@ -11,10 +11,12 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -30,6 +32,18 @@ absl::string_view NameOf(Lane lane);
 // Where a call waits that is expected to take so long.
 Lane LaneOf(double seconds);
 
+// Which lane the calls of one method usually take. Thread-safe.
+class LaneHabit {
+ public:
+  void Note(Lane lane);
+  // The lane of all of the last calls, or none if they took both.
+  std::optional<Lane> Usual() const;
+
+ private:
+  // Calls in a row: so many short ones if negative, long ones if positive.
+  std::atomic<int> streak_{0};
+};
+
 // Thread-safe.
 class ComputeGate {
  public:
@@ -41,7 +55,7 @@ class ComputeGate {
     // Calls that wait; long ones take at most half of the places.
     int max_queued = 0;
     // How long the last call of a lane may be expected to wait.
-    double max_wait_seconds = 5;
+    double max_wait_seconds = 1;
   };
 
   // A call that wants to compute.
@@ -72,8 +86,11 @@ class ComputeGate {
   explicit ComputeGate(const Limits& limits) : limits_(limits) {}
 
   // Waits for a slot. UNAVAILABLE at once if there is no use in waiting, or
-  // what `stop` says, which is asked every few milliseconds.
+  // what `stop` says, which is asked ten times a second.
   absl::StatusOr<Slot> Enter(const Applicant& applicant, const StopCheck& stop);
+
+  // What Enter would say at once to a call of that lane, if it said no.
+  absl::Status CheckOpen(Lane lane) const;
 
   int queued(Lane lane) const;
   int computing(Lane lane) const;

@@ -112,7 +112,7 @@ const std::vector<Flag>& Flags() {
       MakeFlag("max-queued-calls", &O::max_queued_calls,
                "calls that may wait; more are refused [256]"),
       MakeFlag("max-queue-seconds", &O::max_queue_seconds,
-               "longest wait that is expected of a call; longer: refused [5]"),
+               "longest wait that is expected of a call; longer: refused [1]"),
       MakeFlag("max-message-bytes", &O::max_message_bytes,
                "largest message in or out [512MiB]"),
       MakeFlag("memory-budget-bytes", &O::memory_budget_bytes,

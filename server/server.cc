@@ -27,9 +27,11 @@ namespace {
 
 // Threads beyond those that compute or wait: enough to turn callers away, and
 // for the few streams that hold one (reflection).
-constexpr int kSpareThreads = 64;
-// What Watch streams and answers on their way out get once calls are done.
-constexpr std::chrono::milliseconds kLastBytes(100);
+constexpr int kSpareThreads = 256;
+// What Watch streams, answers on their way out and requests on their way in get
+// once calls are done: who sent one before it heard that we go is still told
+// to go elsewhere.
+constexpr std::chrono::milliseconds kLastBytes(1000);
 
 // Switches that hold for the whole process.
 void PrepareProcess() {
