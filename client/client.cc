@@ -1,13 +1,17 @@
 #include "client/client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 #include <random>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/channel.h"
@@ -62,8 +66,11 @@ int Milliseconds(absl::Duration duration) {
 }
 
 absl::Status CheckOptions(const ClientOptions& options) {
-  if (options.address.empty()) {
-    return absl::InvalidArgumentError("address: is empty; must be host:port");
+  for (const absl::string_view part : absl::StrSplit(options.address, ',')) {
+    if (absl::StripAsciiWhitespace(part).empty()) {
+      return absl::InvalidArgumentError(
+          "address: is empty; must be host:port, or several with commas");
+    }
   }
   if (options.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
@@ -84,51 +91,87 @@ absl::Status CheckOptions(const ClientOptions& options) {
 
 }  // namespace
 
-class Client::Impl {
+// One server that calls may go to.
+class Client::Server {
  public:
   // `has_state`: whether the channel can be asked if it is connected, which
   // one within a process cannot.
-  Impl(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options,
-       bool has_state)
-      : encoding(v1::EncodingService::NewStub(channel)),
+  Server(std::string server_address, std::shared_ptr<grpc::Channel> channel,
+         bool has_state)
+      : address(std::move(server_address)),
+        encoding(v1::EncodingService::NewStub(channel)),
         attention(v1::AttentionService::NewStub(channel)),
         evaluation(v1::EvaluationService::NewStub(channel)),
         health(grpc::health::v1::Health::NewStub(channel)),
         channel_(std::move(channel)),
-        options_(options),
         has_state_(has_state) {}
 
-  // Runs `attempt` (context, response) until it succeeds, fails for good, or
-  // time is up.
+  bool IsUnconnected() const {
+    if (!has_state_) return false;
+    const grpc_connectivity_state state = channel_->GetState(false);
+    return state == GRPC_CHANNEL_TRANSIENT_FAILURE ||
+           state == GRPC_CHANNEL_CONNECTING;
+  }
+
+  const std::string address;
+  const std::unique_ptr<v1::EncodingService::Stub> encoding;
+  const std::unique_ptr<v1::AttentionService::Stub> attention;
+  const std::unique_ptr<v1::EvaluationService::Stub> evaluation;
+  const std::unique_ptr<grpc::health::v1::Health::Stub> health;
+
+ private:
+  const std::shared_ptr<grpc::Channel> channel_;
+  const bool has_state_;
+};
+
+class Client::Impl {
+ public:
+  explicit Impl(const ClientOptions& options) : options_(options) {}
+
+  // Before the first call.
+  void Add(const std::string& address, std::shared_ptr<grpc::Channel> channel,
+           bool has_state) {
+    servers_.push_back(
+        std::make_unique<Server>(address, std::move(channel), has_state));
+  }
+
+  // Runs `attempt` (server, context, response) until it succeeds, fails for
+  // good, or time is up. Calls go to the servers in turn, and another attempt
+  // goes to another server.
   template <typename Response, typename Attempt>
   absl::StatusOr<Response> Call(const CallOptions& call, Attempt attempt) {
     Response response;
-    const absl::Status status =
-        Repeat(call, [&](grpc::ClientContext* context, bool* /*final*/) {
+    const absl::Status status = Repeat(
+        call,
+        [&](Server& server, grpc::ClientContext* context, bool* /*final*/) {
           response.Clear();
-          return attempt(context, &response);
+          return attempt(server, context, &response);
         });
     if (!status.ok()) return status;
     return response;
   }
 
-  // The same for attempts (context, final) that keep what they receive. One
-  // that sets `final` is not followed by another.
+  // The same for attempts (server, context, final) that keep what they receive.
+  // One that sets `final` is not followed by another.
   template <typename Attempt>
   absl::Status Repeat(const CallOptions& call, Attempt attempt) {
     const absl::Duration timeout = call.timeout.value_or(options_.timeout);
     const absl::Time deadline = absl::Now() + timeout;
+    const size_t first = next_.fetch_add(1, std::memory_order_relaxed);
     for (int count = 1;; ++count) {
+      Server& server = *servers_[(first + count - 1) % servers_.size()];
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
       const Canceller::Scope scope(call.canceller, &context);
       bool final = false;
-      const grpc::Status status = attempt(&context, &final);
+      const grpc::Status status = attempt(server, &context, &final);
       Record(context, count, call.info);
       if (status.ok()) return absl::OkStatus();
-      const absl::Status error = Explain(status, context, timeout);
+      const absl::Status error = Explain(server, status, context, timeout);
+      const bool again = !final && count < options_.retry.max_attempts &&
+                         IsWorthAnother(error, context, call.canceller);
       const absl::Duration wait =
-          final ? absl::InfiniteDuration() : WaitBeforeRetry(error, count);
+          again ? WaitBeforeRetry(error, count) : absl::InfiniteDuration();
       if (absl::Now() + wait >= deadline) return error;
       if (call.canceller == nullptr) {
         absl::SleepFor(wait);
@@ -138,51 +181,50 @@ class Client::Impl {
     }
   }
 
-  const std::unique_ptr<v1::EncodingService::Stub> encoding;
-  const std::unique_ptr<v1::AttentionService::Stub> attention;
-  const std::unique_ptr<v1::EvaluationService::Stub> evaluation;
-  const std::unique_ptr<grpc::health::v1::Health::Stub> health;
-
  private:
   // The server's own words where it was reached, ours where it was not.
-  absl::Status Explain(const grpc::Status& status,
-                       const grpc::ClientContext& context,
-                       absl::Duration timeout) const {
+  static absl::Status Explain(const Server& server, const grpc::Status& status,
+                              const grpc::ClientContext& context,
+                              absl::Duration timeout) {
     const absl::Status error = FromGrpc(status);
     if (!FromTrailers(context, "x-request-id").empty()) return error;
-    const bool unconnected = IsUnconnected();
+    const bool unconnected = server.IsUnconnected();
     if (absl::IsDeadlineExceeded(error)) {
       return absl::DeadlineExceededError(absl::StrCat(
-          unconnected ? "cannot reach " : "no answer from ", options_.address,
+          unconnected ? "cannot reach " : "no answer from ", server.address,
           unconnected ? ": no connection within " : " within ",
           absl::FormatDuration(timeout)));
     }
     if (absl::IsUnavailable(error) && unconnected) {
       return absl::UnavailableError(
-          absl::StrCat("cannot reach ", options_.address, ": ",
+          absl::StrCat("cannot reach ", server.address, ": ",
                        ReasonOfFailedConnection(status.error_message())));
     }
     return error;
   }
 
-  bool IsUnconnected() const {
-    if (!has_state_) return false;
-    const grpc_connectivity_state state = channel_->GetState(false);
-    return state == GRPC_CHANNEL_TRANSIENT_FAILURE ||
-           state == GRPC_CHANNEL_CONNECTING;
+  // A server that goes away cancels what it has not begun, and says nothing
+  // more; whoever cancels here wants no other attempt.
+  static bool IsWorthAnother(const absl::Status& error,
+                             const grpc::ClientContext& context,
+                             Canceller* canceller) {
+    if (absl::IsUnavailable(error)) return true;
+    return absl::IsCancelled(error) &&
+           FromTrailers(context, "x-request-id").empty() &&
+           (canceller == nullptr || !canceller->cancelled());
   }
 
-  // Infinite: do not.
+  // Another server need not be waited for, until all have been asked.
   absl::Duration WaitBeforeRetry(const absl::Status& error, int count) const {
-    if (!absl::IsUnavailable(error) || count >= options_.retry.max_attempts) {
-      return absl::InfiniteDuration();
+    if (static_cast<size_t>(count) % servers_.size() != 0) {
+      return absl::ZeroDuration();
     }
     return WaitAfter(options_.retry, count, RetryDelay(error), Uniform());
   }
 
-  const std::shared_ptr<grpc::Channel> channel_;
   const ClientOptions options_;
-  const bool has_state_;
+  std::vector<std::unique_ptr<Server>> servers_;
+  std::atomic<size_t> next_{0};
 };
 
 grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
@@ -204,21 +246,36 @@ grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
   return arguments;
 }
 
+static std::shared_ptr<grpc::Channel> MakeChannel(
+    const std::string& address, const ClientOptions& options) {
+  grpc::ChannelArguments arguments = MakeChannelArguments(options);
+  if (absl::StartsWith(address, "dns:")) {
+    // Several servers may have the name: calls go in turn to all that say they
+    // serve.
+    arguments.SetLoadBalancingPolicyName("round_robin");
+    arguments.SetServiceConfigJSON(
+        R"({"healthCheckConfig":{"serviceName":""}})");
+  }
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
     const ClientOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
-  auto impl = std::make_unique<Impl>(
-      grpc::CreateCustomChannel(options.address,
-                                grpc::InsecureChannelCredentials(),
-                                MakeChannelArguments(options)),
-      options, /*has_state=*/true);
+  auto impl = std::make_unique<Impl>(options);
+  for (const absl::string_view part : absl::StrSplit(options.address, ',')) {
+    const std::string address(absl::StripAsciiWhitespace(part));
+    impl->Add(address, MakeChannel(address, options), /*has_state=*/true);
+  }
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }
 
 Client::Client(std::shared_ptr<grpc::Channel> channel,
                const ClientOptions& options)
-    : impl_(std::make_unique<Impl>(std::move(channel), options,
-                                   /*has_state=*/false)) {}
+    : impl_(std::make_unique<Impl>(options)) {
+  impl_->Add(options.address, std::move(channel), /*has_state=*/false);
+}
 
 Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
@@ -227,53 +284,57 @@ Client::~Client() = default;
 absl::StatusOr<v1::ListSchemesResponse> Client::ListSchemes(
     const v1::ListSchemesRequest& request, const CallOptions& call) {
   return impl_->Call<v1::ListSchemesResponse>(
-      call, [&](grpc::ClientContext* context, v1::ListSchemesResponse* out) {
-        return impl_->encoding->ListSchemes(context, request, out);
+      call, [&](Server& server, grpc::ClientContext* context,
+                v1::ListSchemesResponse* out) {
+        return server.encoding->ListSchemes(context, request, out);
       });
 }
 
 absl::StatusOr<v1::EncodeResponse> Client::Encode(
     const v1::EncodeRequest& request, const CallOptions& call) {
   return impl_->Call<v1::EncodeResponse>(
-      call, [&](grpc::ClientContext* context, v1::EncodeResponse* out) {
-        return impl_->encoding->Encode(context, request, out);
+      call, [&](Server& server, grpc::ClientContext* context,
+                v1::EncodeResponse* out) {
+        return server.encoding->Encode(context, request, out);
       });
 }
 
 absl::StatusOr<v1::AttendResponse> Client::Attend(
     const v1::AttendRequest& request, const CallOptions& call) {
   return impl_->Call<v1::AttendResponse>(
-      call, [&](grpc::ClientContext* context, v1::AttendResponse* out) {
-        return impl_->attention->Attend(context, request, out);
+      call, [&](Server& server, grpc::ClientContext* context,
+                v1::AttendResponse* out) {
+        return server.attention->Attend(context, request, out);
       });
 }
 
 absl::StatusOr<v1::CheckPropertiesResponse> Client::CheckProperties(
     const v1::CheckPropertiesRequest& request, const CallOptions& call) {
   return impl_->Call<v1::CheckPropertiesResponse>(
-      call,
-      [&](grpc::ClientContext* context, v1::CheckPropertiesResponse* out) {
-        return impl_->evaluation->CheckProperties(context, request, out);
+      call, [&](Server& server, grpc::ClientContext* context,
+                v1::CheckPropertiesResponse* out) {
+        return server.evaluation->CheckProperties(context, request, out);
       });
 }
 
 absl::Status Client::EvaluateExtrapolation(
     const v1::EvaluateExtrapolationRequest& request,
     const EvaluationListener& listener, const CallOptions& call) {
-  return impl_->Repeat(call, [&](grpc::ClientContext* context, bool* final) {
-    const auto reader =
-        impl_->evaluation->EvaluateExtrapolation(context, request);
-    v1::EvaluateExtrapolationResponse event;
-    while (reader->Read(&event)) {
-      *final = true;
-      if (listener(event)) continue;
-      context->TryCancel();
-      // What is under way has to be drained before the status is known.
-      while (reader->Read(&event)) {
-      }
-    }
-    return reader->Finish();
-  });
+  return impl_->Repeat(
+      call, [&](Server& server, grpc::ClientContext* context, bool* final) {
+        const auto reader =
+            server.evaluation->EvaluateExtrapolation(context, request);
+        v1::EvaluateExtrapolationResponse event;
+        while (reader->Read(&event)) {
+          *final = true;
+          if (listener(event)) continue;
+          context->TryCancel();
+          // What is under way has to be drained before the status is known.
+          while (reader->Read(&event)) {
+          }
+        }
+        return reader->Finish();
+      });
 }
 
 absl::StatusOr<ServingStatus> Client::CheckHealth(const std::string& service,
@@ -283,8 +344,9 @@ absl::StatusOr<ServingStatus> Client::CheckHealth(const std::string& service,
   request.set_service(service);
   const absl::StatusOr<HealthCheckResponse> response =
       impl_->Call<HealthCheckResponse>(
-          call, [&](grpc::ClientContext* context, HealthCheckResponse* out) {
-            return impl_->health->Check(context, request, out);
+          call, [&](Server& server, grpc::ClientContext* context,
+                    HealthCheckResponse* out) {
+            return server.health->Check(context, request, out);
           });
   if (!response.ok()) return response.status();
   switch (response->status()) {

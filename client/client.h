@@ -42,7 +42,9 @@ class ChannelArguments;
 namespace locus::client {
 
 struct ClientOptions {
-  // host:port, or any other name that gRPC resolves, such as unix:/run/locus.
+  // host:port, or any other name that gRPC resolves, such as unix:/run/locus or
+  // dns:///locus:50051, which may stand for several servers; or a list of them
+  // with commas. Calls go to all in turn.
   std::string address = "127.0.0.1:50051";
   // How long a call may take with all its attempts; CallOptions can say
   // otherwise for one call.
@@ -77,9 +79,9 @@ struct CallOptions {
 
 enum class ServingStatus { kUnknown, kServing, kNotServing };
 
-// A connection to one server. Thread-safe: share one among all threads, since
-// calls run over it side by side. Calls block until they succeed, fail for
-// good, or run out of time; nothing hangs.
+// A connection to one server, or to several that are alike. Thread-safe: share
+// one among all threads, since calls run over it side by side. Calls block
+// until they succeed, fail for good, or run out of time; nothing hangs.
 //
 // Errors have the server's code and message (see client/errors.h). A server
 // that is not there is UNAVAILABLE or, if the network swallows the attempt,
@@ -123,6 +125,7 @@ class Client {
                                             const CallOptions& call = {});
 
  private:
+  class Server;
   class Impl;
   explicit Client(std::unique_ptr<Impl> impl);
 

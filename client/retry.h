@@ -7,9 +7,10 @@
 
 namespace locus::client {
 
-// Calls that end in UNAVAILABLE (no connection, overload, draining) are tried
-// again; they all only compute, so that twice does no harm. Other errors are
-// final.
+// Calls that end in UNAVAILABLE (no connection, overload, draining), or that a
+// server drops as it goes, are tried again; they all only compute, so that
+// twice does no harm. Other errors are final. With several servers the next one
+// is asked, at once until all have been.
 struct RetryPolicy {
   // The first one included; 1 never tries again.
   int max_attempts = 4;

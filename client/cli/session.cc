@@ -33,8 +33,8 @@ void AddServiceFlags(CLI::App& command, CommonFlags& flags) {
   command
       .add_option("--server", flags.server,
                   flags.server.empty()
-                      ? "Where the service is; without it, the service runs "
-                        "inside this process"
+                      ? "Where the service is, or several with commas; without "
+                        "it, the service runs inside this process"
                       : "Where the service is")
       ->type_name("HOST:PORT")
       ->capture_default_str()

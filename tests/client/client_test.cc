@@ -47,6 +47,7 @@ class FakeServer final : public v1::EncodingService::Service {
                       v1::EncodeResponse* response) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++calls;
+    if (std::exchange(drop_next_, false)) return grpc::Status::CANCELLED;
     context->AddTrailingMetadata("x-request-id",
                                  absl::StrCat("call-", calls.load()));
     context->AddTrailingMetadata("locus-queue-us", "7");
@@ -72,10 +73,13 @@ class FakeServer final : public v1::EncodingService::Service {
     for (grpc::Status& answer : answers) answers_.push(std::move(answer));
   }
 
+  void DropNext() { drop_next_ = true; }
+
   std::atomic<int> calls{0};
   size_t payload_bytes = 0;
 
  private:
+  bool drop_next_ = false;
   std::mutex mutex_;
   std::queue<grpc::Status> answers_;
 };
@@ -236,6 +240,65 @@ TEST_F(ClientTest, RestartedServerIsFoundAgain) {
     status = client->Encode({}).status();
   }
   EXPECT_TRUE(status.ok()) << status;
+}
+
+// A second server beside the first.
+class TwoServersTest : public ClientTest {
+ protected:
+  TwoServersTest() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &other_port_);
+    builder.RegisterService(&other_);
+    other_server_ = builder.BuildAndStart();
+  }
+  ~TwoServersTest() override { other_server_->Shutdown(); }
+
+  std::unique_ptr<Client> ConnectToBoth() const {
+    ClientOptions options;
+    options.address =
+        absl::StrCat("127.0.0.1:", port_, ", 127.0.0.1:", other_port_);
+    options.timeout = absl::Seconds(30);
+    return *Client::Connect(options);
+  }
+
+  FakeServer other_;
+  int other_port_ = 0;
+  std::unique_ptr<grpc::Server> other_server_;
+};
+
+TEST_F(TwoServersTest, CallsGoToBothInTurn) {
+  const auto client = ConnectToBoth();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Encode({}).ok());
+  EXPECT_EQ(service_.calls, 5);
+  EXPECT_EQ(other_.calls, 5);
+}
+
+TEST_F(TwoServersTest, AnotherAttemptGoesToTheOtherAtOnce) {
+  service_.Prepare({RetryIn(absl::Seconds(20))});
+  const absl::Time start = absl::Now();
+  EXPECT_TRUE(ConnectToBoth()->Encode({}).ok());
+  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_EQ(other_.calls, 1);
+}
+
+TEST_F(TwoServersTest, TheLossOfOneIsNotNoticed) {
+  const auto client = ConnectToBoth();
+  for (int i = 0; i < 4; ++i) EXPECT_TRUE(client->Encode({}).ok());
+  server_->Shutdown();
+  for (int i = 0; i < 8; ++i) {
+    const auto response = client->Encode({});
+    EXPECT_TRUE(response.ok()) << response.status();
+  }
+  EXPECT_EQ(other_.calls, 10);
+}
+
+TEST_F(ClientTest, WhatAServerDropsIsTriedAgain) {
+  // Without a word of the server's: as one that goes away does it.
+  service_.DropNext();
+  CallInfo info;
+  EXPECT_TRUE(Connect()->Encode({}, {.info = &info}).ok());
+  EXPECT_EQ(info.attempts, 2);
 }
 
 TEST(UnreachableTest, ConnectionRefusedSaysWhere) {
