@@ -31,8 +31,11 @@ constexpr std::chrono::milliseconds kProgressInterval(100);
 // first and the last of each run, and some between.
 class QueueSink final : public EvaluationSink {
  public:
-  QueueSink(Call* call, BoundedQueue<Event>* queue, prometheus::Counter* cells)
-      : call_(*call), queue_(*queue), cells_(*cells), start_(Clock::now()) {}
+  QueueSink(Call* call, BoundedQueue<Event>* queue, Metrics* metrics)
+      : call_(*call),
+        queue_(*queue),
+        metrics_(*metrics),
+        start_(Clock::now()) {}
 
   void OnProgress(const EvaluationProgress& progress) override {
     const auto now = Clock::now();
@@ -42,9 +45,15 @@ class QueueSink final : public EvaluationSink {
     const bool is_first =
         progress.scheme_name != scheme_name_ || progress.seed != seed_;
     const bool is_last = progress.step == progress.step_count;
-    if (!is_first && !is_last && now < next_progress_) return;
+    if (is_first) step_ = 0;
+    if (progress.step > step_) {
+      metrics_.evaluation_steps().Increment(
+          static_cast<double>(progress.step - step_));
+      step_ = progress.step;
+    }
     scheme_name_ = std::string(progress.scheme_name);
     seed_ = progress.seed;
+    if (!is_first && !is_last && now < next_progress_) return;
     next_progress_ = now + kProgressInterval;
     Event event;
     ToProto(progress, remaining_seconds, event.mutable_progress());
@@ -52,7 +61,7 @@ class QueueSink final : public EvaluationSink {
   }
 
   void OnCell(EvaluationCell cell) override {
-    cells_.Increment();
+    metrics_.evaluation_cells().Increment();
     Event event;
     ToProto(std::move(cell), event.mutable_cell());
     Push(std::move(event));
@@ -69,11 +78,12 @@ class QueueSink final : public EvaluationSink {
 
   Call& call_;
   BoundedQueue<Event>& queue_;
-  prometheus::Counter& cells_;
+  Metrics& metrics_;
   const Clock::time_point start_;
   RemainingTime remaining_;
   std::string scheme_name_;
   uint64_t seed_ = 0;
+  int64_t step_ = 0;  // counted last
   Clock::time_point next_progress_;
 };
 
@@ -95,7 +105,7 @@ absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state, Call& call,
                                                 ResponseStream<Event>& stream) {
   const Call::ComputeTimer timer(&call);
   BoundedQueue<Event> queue(kMaxQueuedBytes);
-  QueueSink sink(&call, &queue, &state.metrics.evaluation_cells());
+  QueueSink sink(&call, &queue, &state.metrics);
   const auto stop_time = StopBefore(call.deadline(), Clock::now());
   const StopCheck stop = [&]() -> absl::Status {
     if (queue.closed()) return absl::CancelledError("the caller went away");

@@ -108,6 +108,9 @@ Metrics::Metrics(absl::string_view version)
   evaluation_cells_ = &CounterFamily(registry_, "locus_evaluation_cells_total",
                                      "Cells of evaluations that were finished.")
                            .Add({});
+  evaluation_steps_ = &CounterFamily(registry_, "locus_evaluation_steps_total",
+                                     "Steps of training that were taken.")
+                           .Add({});
 }
 
 MethodMetrics Metrics::AddMethod(absl::string_view service,

@@ -59,6 +59,7 @@ class Metrics {
   }
 
   prometheus::Counter& evaluation_cells() { return *evaluation_cells_; }
+  prometheus::Counter& evaluation_steps() { return *evaluation_steps_; }
 
   // A gauge whose value is asked for when it is read. Those of one name have
   // one help.
@@ -87,6 +88,7 @@ class Metrics {
   std::array<prometheus::Counter*, std::size(kShedReasons)> shed_calls_;
   std::array<prometheus::Counter*, std::size(kLanes)> admitted_calls_;
   prometheus::Counter* evaluation_cells_;
+  prometheus::Counter* evaluation_steps_;
   std::vector<AskedGauge> asked_gauges_;
 };
 
