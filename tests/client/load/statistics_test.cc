@@ -170,7 +170,7 @@ std::string Shown(LiveOptions options) {
 }
 
 TEST(LiveReporterTest, TerminalHasOneLineThatGoes) {
-  EXPECT_EQ(Shown({.columns = 12}), "\r\x1b[K3s  1000/s  \r\x1b[K");
+  EXPECT_EQ(Shown({.columns = 12}), "\r\x1b[K3s  1000/s \r\x1b[K");
 }
 
 TEST(LiveReporterTest, ElsewhereThereArePlainLines) {
