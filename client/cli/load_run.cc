@@ -42,7 +42,7 @@ load::Result LoadRunner::Run(const LoadPlan& plan, const std::string& prefix) {
   options.on_interval = [&live](const load::Interval& interval) {
     live.On(interval);
   };
-  load::Result result = load::Run(options);
+  load::Result result = load::RunLoad(options);
   live.Finish();
   return result;
 }

@@ -174,6 +174,6 @@ class Supervisor {
 
 }  // namespace
 
-Result Run(const RunOptions& options) { return Supervisor(options).Run(); }
+Result RunLoad(const RunOptions& options) { return Supervisor(options).Run(); }
 
 }  // namespace locus::client::load

@@ -35,6 +35,6 @@ struct RunOptions {
   std::function<void(const Interval&)> on_interval;
 };
 
-Result Run(const RunOptions& options);
+Result RunLoad(const RunOptions& options);
 
 }  // namespace locus::client::load

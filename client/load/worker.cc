@@ -97,7 +97,7 @@ void Worker::Send() {
   int64_t unsent = 0;
   if (options_.schedule == nullptr) {
     // From then on the end of one call is the start of another.
-    for (int i = 0; i < options_.concurrency; ++i) {
+    for (int i = 0; i < options_.concurrency && WaitUntilDue(0); ++i) {
       if (Call* call = Acquire(); call != nullptr) Launch(call, Now());
     }
   } else {
