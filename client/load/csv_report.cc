@@ -51,8 +51,8 @@ std::string CsvReport(const Report& report) {
   const Result& result = report.result;
   std::string text = kHeader;
   for (const Interval& interval : result.timeline) {
-    text += Row(interval.to_seconds <= result.setup.warm_up_seconds ? "warm-up"
-                                                                    : "second",
+    text += Row(interval.from_seconds < result.setup.warm_up_seconds ? "warm-up"
+                                                                     : "second",
                 interval);
   }
   return text + Row("all", Whole(result));

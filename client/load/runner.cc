@@ -13,6 +13,8 @@ namespace {
 constexpr int64_t kIntervalNanos = 1000 * 1000 * 1000;
 constexpr absl::Duration kPoll = absl::Milliseconds(10);
 constexpr int64_t kPatienceNanos = int64_t{2} * 1000 * 1000 * 1000;
+// How late the last calls may leave: a busy machine stops for that long.
+constexpr int64_t kGraceNanos = 1000 * 1000 * 1000;
 // Threads are made before the run begins.
 constexpr int64_t kLeadNanos = 5 * 1000 * 1000;
 
@@ -21,12 +23,12 @@ int Share(int whole, int index, int count) {
   return whole / count + (index < whole % count ? 1 : 0);
 }
 
-// A sender that is late may go on for a little, so that a hiccup at the very
-// end loses no calls.
+// A sender that is late may go on for a little, so that a hiccup near the end
+// loses no calls.
 int64_t LastSend(const RunOptions& options) {
   if (options.make_schedule == nullptr) return options.length_nanos;
   return options.length_nanos +
-         std::max<int64_t>(100 * 1000 * 1000, options.length_nanos / 20);
+         std::max(kGraceNanos, options.length_nanos / 20);
 }
 
 std::unique_ptr<Worker> StartWorker(const RunOptions& options, int index,

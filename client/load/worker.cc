@@ -35,6 +35,8 @@ std::optional<int64_t> TrailerNanos(const grpc::ClientContext& context,
 
 // Kept for the next call when it has ended: what is large is allocated once.
 struct Worker::Call {
+  // Held while the call is being launched: it may end before that is done.
+  std::mutex launching;
   std::optional<grpc::ClientContext> context;
   grpc::ByteBuffer response;
   grpc::Status status;
@@ -159,6 +161,7 @@ void Worker::Launch(Call* call, int64_t intended) {
     call->under_way = true;
     if (cancelling_) call->context->TryCancel();
   }
+  const std::lock_guard<std::mutex> launching(call->launching);
   call->intended = intended;
   call->started = Now();
   call->context->set_deadline(gpr_time_add(
@@ -168,7 +171,6 @@ void Worker::Launch(Call* call, int64_t intended) {
       &*call->context, options_.target.method, options_.target.request,
       &queue_);
   call->reader->StartCall();
-  // The call belongs to the receiver from here on.
   call->reader->Finish(&call->response, &call->status, call);
 }
 
@@ -182,10 +184,12 @@ void Worker::Receive() {
 }
 
 void Worker::Finish(Call* call) {
+  const int64_t ended = Now();
+  { const std::lock_guard<std::mutex> launched(call->launching); }
   const CallSample sample{
       .intended = call->intended,
       .started = call->started,
-      .ended = Now(),
+      .ended = ended,
       .code = static_cast<absl::StatusCode>(call->status.error_code()),
       .queue_nanos = TrailerNanos(*call->context, "locus-queue-us"),
       .compute_nanos = TrailerNanos(*call->context, "locus-compute-us")};
