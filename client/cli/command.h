@@ -27,6 +27,7 @@ void AddAttend(CLI::App& app, Action& action);
 void AddCheck(CLI::App& app, Action& action);
 void AddEvaluate(CLI::App& app, Action& action);
 void AddPlot(CLI::App& app, Action& action);
+void AddLoad(CLI::App& app, Action& action);
 void AddHealth(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 

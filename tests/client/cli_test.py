@@ -17,7 +17,8 @@ import time
 import unittest
 
 LOCUS, LOCUSD, VERSION = sys.argv[1:4]
-COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "health", "version")
+COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "load", "health",
+            "version")
 # Nobody listens there.
 NOWHERE = "127.0.0.1:1"
 

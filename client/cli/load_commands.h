@@ -1,0 +1,11 @@
+// The commands below `locus load`.
+#pragma once
+
+#include "client/cli/cli11_fwd.h"
+#include "client/cli/command.h"
+
+namespace locus::client {
+
+void AddLoadCompare(CLI::App& load, Action& action);
+
+}  // namespace locus::client

@@ -1,0 +1,183 @@
+#include "client/load/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "client/load/report.h"
+
+namespace locus::client::load {
+namespace {
+
+// Of the normal distribution, for 95 %.
+constexpr double kDeviations = 1.96;
+
+struct Range {
+  double low = 0;
+  double high = 0;
+};
+
+// Where the percentile of the population lies, by the ranks that it has in 95 %
+// of samples of this size. Beyond the largest of few nothing is known.
+Range PercentileRange(const Histogram& histogram, double percent) {
+  const auto count = static_cast<double>(histogram.count());
+  const double share = percent / 100;
+  const double spread = kDeviations * std::sqrt(count * share * (1 - share));
+  const double low = std::floor(count * share - spread);
+  const double high = std::ceil(count * share + spread) + 1;
+  const auto at = [&histogram](double rank) {
+    return static_cast<double>(histogram.AtRank(static_cast<int64_t>(rank)));
+  };
+  return {low < 1 ? 0 : at(low),
+          high > count ? std::numeric_limits<double>::infinity() : at(high)};
+}
+
+Range MeanRange(const Histogram& histogram) {
+  const double mean = histogram.mean();
+  double squares = 0;
+  for (const Histogram::Bin& bin : histogram.Bins()) {
+    const double deviation = static_cast<double>(bin.nanos) - mean;
+    squares += deviation * deviation * static_cast<double>(bin.count);
+  }
+  const auto count =
+      static_cast<double>(std::max<int64_t>(1, histogram.count()));
+  const double spread = kDeviations * std::sqrt(squares) / count;
+  return {mean - spread, mean + spread};
+}
+
+// Of figures of which less is better.
+Verdict Judge(const Range& before, const Range& after) {
+  if (after.low > before.high) return Verdict::kWorse;
+  if (after.high < before.low) return Verdict::kBetter;
+  return Verdict::kSame;
+}
+
+void AddTimes(const std::string& prefix, const Histogram& before,
+              const Histogram& after, std::vector<ComparedFigure>* figures) {
+  if (before.count() == 0 || after.count() == 0) return;
+  figures->push_back({.name = prefix + "mean",
+                      .before = before.mean(),
+                      .after = after.mean(),
+                      .verdict = Judge(MeanRange(before), MeanRange(after))});
+  for (const NamedPercentile& percentile : kPercentiles) {
+    const double percent = percentile.percent;
+    figures->push_back(
+        {.name = prefix + percentile.name,
+         .before = static_cast<double>(before.Percentile(percent)),
+         .after = static_cast<double>(after.Percentile(percent)),
+         .verdict = Judge(PercentileRange(before, percent),
+                          PercentileRange(after, percent))});
+  }
+}
+
+void AddDifference(const char* what, const std::string& before,
+                   const std::string& after,
+                   std::vector<std::string>* differences) {
+  if (before == after) return;
+  differences->push_back(absl::StrCat(what, ": ", before, " and ", after));
+}
+
+double CpuPerCall(const Result& result) {
+  return result.cost.calls > 0 ? result.cost.thread_cpu_seconds * 1e9 /
+                                     static_cast<double>(result.cost.calls)
+                               : 0;
+}
+
+}  // namespace
+
+double ComparedFigure::Growth() const {
+  if (before == after) return 0;
+  return before == 0 ? std::numeric_limits<double>::infinity()
+                     : after / before - 1;
+}
+
+Comparison Compare(const Result& before, const Result& after) {
+  Comparison comparison;
+  std::vector<ComparedFigure>& figures = comparison.figures;
+  figures.push_back({.name = "throughput",
+                     .unit = ComparedFigure::Unit::kPerSecond,
+                     .before = before.Throughput(),
+                     .after = after.Throughput()});
+  figures.push_back({.name = "errors",
+                     .unit = ComparedFigure::Unit::kShare,
+                     .before = before.ErrorShare(),
+                     .after = after.ErrorShare()});
+  AddTimes("", before.statistics.latency, after.statistics.latency, &figures);
+  AddTimes("service ", before.statistics.service, after.statistics.service,
+           &figures);
+  AddTimes("queue ", before.statistics.queue, after.statistics.queue, &figures);
+  AddTimes("compute ", before.statistics.compute, after.statistics.compute,
+           &figures);
+  figures.push_back({.name = "client cpu per call",
+                     .before = CpuPerCall(before),
+                     .after = CpuPerCall(after)});
+  std::vector<std::string>& differences = comparison.differences;
+  const Setup& a = before.setup;
+  const Setup& b = after.setup;
+  AddDifference("method", a.method, b.method, &differences);
+  AddDifference("load", a.load, b.load, &differences);
+  AddDifference("request bytes", absl::StrCat(a.request_bytes),
+                absl::StrCat(b.request_bytes), &differences);
+  AddDifference("connections", absl::StrCat(a.connections),
+                absl::StrCat(b.connections), &differences);
+  AddDifference("threads", absl::StrCat(a.threads), absl::StrCat(b.threads),
+                &differences);
+  return comparison;
+}
+
+absl::StatusOr<GrowthLimit> ParseGrowthLimit(absl::string_view text) {
+  std::vector<std::string> names = {"throughput", "errors",
+                                    "client cpu per call"};
+  for (const char* prefix : {"", "service ", "queue ", "compute "}) {
+    names.push_back(absl::StrCat(prefix, "mean"));
+    for (const NamedPercentile& percentile : kPercentiles) {
+      names.push_back(absl::StrCat(prefix, percentile.name));
+    }
+  }
+  const size_t equals = text.find('=');
+  GrowthLimit limit{.name = std::string(text.substr(0, equals))};
+  if (equals == absl::string_view::npos ||
+      std::find(names.begin(), names.end(), limit.name) == names.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\" is not FIGURE=GROWTH, such as p99=10%; ",
+                     "figures are ", absl::StrJoin(names, ", ")));
+  }
+  absl::string_view growth = text.substr(equals + 1);
+  const bool percent = absl::ConsumeSuffix(&growth, "%");
+  if (!absl::SimpleAtod(growth, &limit.growth) || !(limit.growth >= 0)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("\"", text, "\": write a growth such as 10%"));
+  }
+  if (percent) limit.growth /= 100;
+  return limit;
+}
+
+std::vector<std::string> Violations(const std::vector<GrowthLimit>& limits,
+                                    const Comparison& comparison) {
+  std::vector<std::string> lines;
+  for (const GrowthLimit& limit : limits) {
+    const auto figure = std::find_if(
+        comparison.figures.begin(), comparison.figures.end(),
+        [&limit](const ComparedFigure& one) { return one.name == limit.name; });
+    if (figure == comparison.figures.end()) {
+      lines.push_back(absl::StrCat(limit.name, " is not known of both runs"));
+      continue;
+    }
+    // Less throughput is what is worse.
+    const double growth = figure->unit == ComparedFigure::Unit::kPerSecond
+                              ? -figure->Growth()
+                              : figure->Growth();
+    if (figure->verdict == Verdict::kSame || growth <= limit.growth) continue;
+    lines.push_back(absl::StrFormat("%s is %.3g%% worse, above %.3g%%",
+                                    limit.name, 100 * growth,
+                                    100 * limit.growth));
+  }
+  return lines;
+}
+
+}  // namespace locus::client::load

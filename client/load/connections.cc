@@ -1,0 +1,41 @@
+#include "client/load/connections.h"
+
+#include <chrono>
+
+#include "absl/strings/str_cat.h"
+#include "client/client.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/channel_arguments.h"
+
+namespace locus::client::load {
+
+absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
+    const std::string& address, int count, int64_t timeout_nanos) {
+  grpc::ChannelArguments arguments = MakeChannelArguments({});
+  // Channels to one address share their connection through a pool that belongs
+  // to the process, unless each has a pool of its own.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // A call that fails is to be counted, not hidden.
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (int i = 0; i < count; ++i) {
+    channels.push_back(grpc::CreateCustomChannel(
+        address, grpc::InsecureChannelCredentials(), arguments));
+    // All connect at the same time.
+    channels.back()->GetState(/*try_to_connect=*/true);
+  }
+  const auto deadline = std::chrono::system_clock::now() +
+                        std::chrono::nanoseconds(timeout_nanos);
+  for (int i = 0; i < count; ++i) {
+    if (!channels[i]->WaitForConnected(deadline)) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot reach ", address, ": ", i, " of ", count,
+                       " connections could be made in time"));
+    }
+  }
+  return channels;
+}
+
+}  // namespace locus::client::load

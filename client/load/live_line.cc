@@ -1,0 +1,56 @@
+#include "client/load/live_line.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/load/quantity.h"
+
+namespace locus::client::load {
+namespace {
+
+// To the beginning of the line, and empty what is right of it.
+constexpr char kClear[] = "\r\x1b[K";
+
+}  // namespace
+
+std::string LiveLine(const Interval& interval, bool warm_up) {
+  const double seconds = interval.to_seconds - interval.from_seconds;
+  const auto nanos = [](int64_t count) {
+    return FormatNanos(static_cast<double>(count));
+  };
+  std::string line = absl::StrFormat(
+      "%.0fs%s  %.0f/s  %d failed  %d in flight", interval.to_seconds,
+      warm_up ? " (warm-up)" : "",
+      seconds > 0 ? static_cast<double>(interval.ok) / seconds : 0.0,
+      interval.failed, interval.in_flight);
+  if (interval.ok > 0) {
+    absl::StrAppend(&line, "  p50 ", nanos(interval.p50), "  p99 ",
+                    nanos(interval.p99), "  max ", nanos(interval.max));
+  }
+  return line;
+}
+
+LiveReporter::LiveReporter(LiveOptions options)
+    : options_(std::move(options)) {}
+
+void LiveReporter::On(const Interval& interval) {
+  if (options_.quiet) return;
+  const std::string line = absl::StrCat(
+      options_.prefix,
+      LiveLine(interval, interval.from_seconds < options_.warm_up_seconds));
+  if (options_.columns == 0) {
+    options_.write(line + "\n");
+    return;
+  }
+  drawn_ = true;
+  // The last column would wrap on some terminals.
+  options_.write(absl::StrCat(kClear, line.substr(0, options_.columns - 1)));
+}
+
+void LiveReporter::Finish() {
+  if (drawn_) options_.write(kClear);
+  drawn_ = false;
+}
+
+}  // namespace locus::client::load

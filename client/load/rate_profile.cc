@@ -1,0 +1,45 @@
+#include "client/load/rate_profile.h"
+
+#include <cmath>
+#include <utility>
+
+namespace locus::client::load {
+namespace {
+
+double CallsOf(const RateSegment& segment) {
+  return segment.seconds * (segment.from_rate + segment.to_rate) / 2;
+}
+
+// The positive root of from t + slope t^2 / 2 = calls, in the form that does
+// not subtract numbers that are nearly equal.
+double TimeWithin(const RateSegment& segment, double calls) {
+  if (calls <= 0) return 0;
+  const double slope = (segment.to_rate - segment.from_rate) / segment.seconds;
+  const double from = segment.from_rate;
+  return 2 * calls /
+         (from + std::sqrt(std::fmax(0, from * from + 2 * slope * calls)));
+}
+
+}  // namespace
+
+RateProfile::RateProfile(std::vector<RateSegment> segments)
+    : segments_(std::move(segments)) {
+  for (const RateSegment& segment : segments_) {
+    seconds_ += segment.seconds;
+    call_count_ += CallsOf(segment);
+  }
+}
+
+std::optional<double> RateProfile::TimeOf(double calls) const {
+  double begin = 0;
+  for (const RateSegment& segment : segments_) {
+    const double here = CallsOf(segment);
+    // What is due at the very end of a segment belongs to the next.
+    if (calls < here) return begin + TimeWithin(segment, calls);
+    calls -= here;
+    begin += segment.seconds;
+  }
+  return std::nullopt;
+}
+
+}  // namespace locus::client::load

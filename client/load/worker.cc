@@ -1,0 +1,239 @@
+#include "client/load/worker.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "client/load/clock.h"
+#include "grpc/support/time.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/client_context.h"
+
+namespace locus::client::load {
+namespace {
+
+// How soon a thread that sleeps hears that it should stop.
+constexpr int64_t kNapNanos = 20 * 1000 * 1000;
+
+// Microseconds in decimal, as trailers have them.
+std::optional<int64_t> TrailerNanos(const grpc::ClientContext& context,
+                                    const char* key) {
+  const auto& trailers = context.GetServerTrailingMetadata();
+  const auto found = trailers.find(key);
+  if (found == trailers.end()) return std::nullopt;
+  int64_t micros = 0;
+  const char* const begin = found->second.data();
+  const char* const end = begin + found->second.size();
+  if (std::from_chars(begin, end, micros).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return std::clamp<int64_t>(micros, 0, Histogram::kMaxNanos / 1000) * 1000;
+}
+
+}  // namespace
+
+// Kept for the next call when it has ended: what is large is allocated once.
+struct Worker::Call {
+  // Held while the call is being launched: it may end before that is done.
+  std::mutex launching;
+  std::optional<grpc::ClientContext> context;
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  // Lives in memory of the context's call, so it goes first.
+  std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
+  int64_t intended = 0;
+  int64_t started = 0;
+  bool under_way = false;
+};
+
+Worker::Worker(WorkerOptions options) : options_(std::move(options)) {
+  for (const auto& channel : options_.channels) {
+    stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
+  }
+  receiver_ = std::thread([this] { Receive(); });
+  sender_ = std::thread([this] { Send(); });
+}
+
+Worker::~Worker() {
+  StopSending();
+  sender_.join();
+  receiver_.join();
+}
+
+int64_t Worker::Now() const { return NowNanos() - options_.start; }
+
+void Worker::StopSending() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stopped_ = true;
+  place_free_.notify_all();
+}
+
+void Worker::CancelCalls() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  cancelling_ = true;
+  for (const auto& call : calls_) {
+    if (call->under_way) call->context->TryCancel();
+  }
+}
+
+void Worker::TakeInterval(IntervalSums* sums) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  sums->latency.Add(interval_.latency);
+  sums->service.Add(interval_.service);
+  sums->ok += interval_.ok;
+  sums->failed += interval_.failed;
+  sums->in_flight += in_flight_;
+  interval_.latency.Clear();
+  interval_.service.Clear();
+  interval_.ok = interval_.failed = 0;
+}
+
+WorkerTotals Worker::TakeTotals() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return std::move(totals_);
+}
+
+void Worker::Send() {
+  SleepPrecisely();
+  int64_t unsent = 0;
+  if (options_.schedule == nullptr) {
+    // From then on the end of one call is the start of another.
+    for (int i = 0; i < options_.concurrency && WaitUntilDue(0); ++i) {
+      if (Call* call = Acquire(); call != nullptr) Launch(call, Now());
+    }
+  } else {
+    unsent = Follow(*options_.schedule);
+  }
+  const std::lock_guard<std::mutex> lock(mutex_);
+  totals_.unsent = unsent;
+  totals_.cpu_seconds.push_back(ThreadCpuSeconds());
+  sender_ended_ = true;
+  ShutDownIfDone();
+}
+
+int64_t Worker::Follow(Schedule& schedule) {
+  std::optional<int64_t> due = schedule.Next();
+  for (; due.has_value() && WaitUntilDue(*due); due = schedule.Next()) {
+    Call* const call = Acquire();
+    if (call == nullptr) return 0;
+    Launch(call, *due);
+  }
+  int64_t unsent = 0;
+  for (; due.has_value() && !stopped_; due = schedule.Next()) {
+    if (*due >= options_.warm_up_nanos) ++unsent;
+  }
+  return unsent;
+}
+
+bool Worker::WaitUntilDue(int64_t intended) {
+  int64_t now = Now();
+  for (; now < intended && !stopped_; now = Now()) {
+    SleepUntil(options_.start + std::min(intended, now + kNapNanos));
+  }
+  return !stopped_ && now < options_.end_nanos;
+}
+
+Worker::Call* Worker::Acquire() {
+  std::unique_lock<std::mutex> lock(mutex_);
+  if (in_flight_ >= options_.max_in_flight) {
+    ++totals_.held_back;
+    place_free_.wait(lock, [this] {
+      return in_flight_ < options_.max_in_flight || stopped_;
+    });
+  }
+  if (stopped_) return nullptr;
+  if (free_calls_.empty()) {
+    calls_.push_back(std::make_unique<Call>());
+    free_calls_.push_back(calls_.back().get());
+  }
+  Call* const call = free_calls_.back();
+  free_calls_.pop_back();
+  ++in_flight_;
+  return call;
+}
+
+void Worker::Launch(Call* call, int64_t intended) {
+  {
+    // CancelCalls may look at it from now on.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    call->context.emplace();
+    call->under_way = true;
+    if (cancelling_) call->context->TryCancel();
+  }
+  const std::lock_guard<std::mutex> launching(call->launching);
+  call->intended = intended;
+  call->started = Now();
+  call->context->set_deadline(gpr_time_add(
+      gpr_now(GPR_CLOCK_MONOTONIC),
+      gpr_time_from_nanos(options_.target.timeout_nanos, GPR_TIMESPAN)));
+  call->reader = stubs_[next_stub_++ % stubs_.size()]->PrepareUnaryCall(
+      &*call->context, options_.target.method, options_.target.request,
+      &queue_);
+  call->reader->StartCall();
+  call->reader->Finish(&call->response, &call->status, call);
+}
+
+void Worker::Receive() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.Next(&tag, &ok)) Finish(static_cast<Call*>(tag));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  totals_.cpu_seconds.push_back(ThreadCpuSeconds());
+  ended_ = true;
+}
+
+void Worker::Finish(Call* call) {
+  const int64_t ended = Now();
+  { const std::lock_guard<std::mutex> launched(call->launching); }
+  const CallSample sample{
+      .intended = call->intended,
+      .started = call->started,
+      .ended = ended,
+      .code = static_cast<absl::StatusCode>(call->status.error_code()),
+      .queue_nanos = TrailerNanos(*call->context, "locus-queue-us"),
+      .compute_nanos = TrailerNanos(*call->context, "locus-compute-us")};
+  call->response.Clear();
+  call->reader.reset();
+  // In closed loop the next call takes the place of this one: if it were given
+  // up in between, the end of the run might be seen in that gap.
+  const bool again = options_.schedule == nullptr && GoesOn();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    call->under_way = false;
+    call->context.reset();
+    Count(sample);
+    if (!again) {
+      free_calls_.push_back(call);
+      --in_flight_;
+      place_free_.notify_one();
+      ShutDownIfDone();
+    }
+  }
+  if (again) Launch(call, Now());
+}
+
+void Worker::Count(const CallSample& sample) {
+  ++totals_.calls;
+  const bool success = sample.code == absl::StatusCode::kOk;
+  if (cancelling_ && sample.code == absl::StatusCode::kCancelled) {
+    ++totals_.unfinished;
+    return;
+  }
+  ++(success ? interval_.ok : interval_.failed);
+  if (success) {
+    interval_.latency.Record(sample.ended - sample.intended);
+    interval_.service.Record(sample.ended - sample.started);
+  }
+  if (sample.intended >= options_.warm_up_nanos) {
+    totals_.statistics.Add(sample);
+  }
+}
+
+bool Worker::GoesOn() const { return !stopped_ && Now() < options_.end_nanos; }
+
+void Worker::ShutDownIfDone() {
+  if (sender_ended_ && in_flight_ == 0) queue_.Shutdown();
+}
+
+}  // namespace locus::client::load

@@ -1,0 +1,325 @@
+// Whole runs against a real server of a test's making.
+#include "client/load/runner.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "client/load/connections.h"
+#include "gmock/gmock.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/server.h"
+#include "grpcpp/server_builder.h"
+#include "grpcpp/server_context.h"
+#include "grpcpp/support/slice.h"
+#include "gtest/gtest.h"
+#include "locus/v1/encoding.grpc.pb.h"
+
+namespace locus::client::load {
+namespace {
+
+constexpr int64_t kMilli = 1000 * 1000;
+constexpr int64_t kSecond = 1000 * kMilli;
+
+// Answers as it is told, and remembers who asked.
+class FakeEncoding final : public v1::EncodingService::Service {
+ public:
+  using Answer = std::function<grpc::Status(int call, grpc::ServerContext*)>;
+
+  explicit FakeEncoding(Answer answer) : answer_(std::move(answer)) {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.RegisterService(this);
+    server_ = builder.BuildAndStart();
+  }
+  ~FakeEncoding() override {
+    server_->Shutdown(std::chrono::system_clock::now());
+  }
+
+  grpc::Status ListSchemes(grpc::ServerContext* context,
+                           const v1::ListSchemesRequest* /*request*/,
+                           v1::ListSchemesResponse* /*response*/) override {
+    int call = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      call = calls_++;
+      peers_.insert(context->peer());
+    }
+    return answer_(call, context);
+  }
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
+  int calls() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return calls_;
+  }
+  size_t peers() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return peers_.size();
+  }
+
+ private:
+  const Answer answer_;
+  int port_ = 0;
+  std::unique_ptr<grpc::Server> server_;
+  std::mutex mutex_;
+  int calls_ = 0;
+  std::set<std::string> peers_;
+};
+
+grpc::Status AtOnce(int /*call*/, grpc::ServerContext* /*context*/) {
+  return grpc::Status::OK;
+}
+
+// A server that stops the world once, at its 20th call, for 300 ms.
+class Stall {
+ public:
+  grpc::Status operator()(int call, grpc::ServerContext* /*context*/) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (call == 20) {
+      until_ =
+          std::chrono::steady_clock::now() + std::chrono::milliseconds(300);
+    }
+    changed_.wait_until(lock, until_, [] { return false; });
+    return grpc::Status::OK;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::chrono::steady_clock::time_point until_{};
+};
+
+// Until the caller is gone.
+grpc::Status Never(int /*call*/, grpc::ServerContext* context) {
+  while (!context->IsCancelled()) std::this_thread::yield();
+  return grpc::Status::CANCELLED;
+}
+
+RunOptions Options(const FakeEncoding& server, int connections = 1) {
+  RunOptions options;
+  const grpc::Slice nothing("");
+  options.target = {.method = "/locus.v1.EncodingService/ListSchemes",
+                    .request = grpc::ByteBuffer(&nothing, 1),
+                    .timeout_nanos = 20 * kSecond};
+  options.channels =
+      OpenConnections(server.address(), connections, 20 * kSecond).value();
+  options.max_in_flight = 1000;
+  return options;
+}
+
+void SetRate(double rate, double seconds, RunOptions* options) {
+  options->length_nanos = static_cast<int64_t>(seconds * kSecond);
+  options->make_schedule = [=] {
+    return MakeSchedule(RateProfile({{seconds, rate, rate}}),
+                        Arrivals::kRegular, 0);
+  };
+}
+
+int64_t CountAbove(const Histogram& histogram, int64_t nanos) {
+  int64_t count = 0;
+  for (const Histogram::Bin& bin : histogram.Bins()) {
+    if (bin.nanos > nanos) count += bin.count;
+  }
+  return count;
+}
+
+TEST(RunLoadTest, OpenLoopMakesEveryCallOfTheSchedule) {
+  FakeEncoding server(AtOnce);
+  RunOptions options = Options(server);
+  SetRate(200, 0.5, &options);
+  const Result result = RunLoad(options);
+  EXPECT_EQ(result.statistics.ok_count(), 100);
+  EXPECT_EQ(result.unsent, 0);
+  EXPECT_EQ(server.calls(), 100);
+  EXPECT_EQ(result.cost.calls, 100);
+  EXPECT_GT(result.cost.thread_cpu_seconds, 0);
+  EXPECT_GE(result.measured_seconds, 0.5);
+}
+
+TEST(RunLoadTest, ThreadsShareTheSchedule) {
+  FakeEncoding server(AtOnce);
+  RunOptions options = Options(server, 3);
+  options.threads = 2;
+  SetRate(200, 0.5, &options);
+  EXPECT_EQ(RunLoad(options).statistics.ok_count(), 100);
+  EXPECT_EQ(server.peers(), 3);
+}
+
+// The reason to be open-loop: all calls that were due while the server stood
+// still had to wait, and all of them are seen to.
+TEST(RunLoadTest, StallIsInTheLatencyOfEveryCallThatWasDue) {
+  FakeEncoding server([stall = std::make_shared<Stall>()](
+                          int call, grpc::ServerContext* context) {
+    return (*stall)(call, context);
+  });
+  RunOptions options = Options(server);
+  SetRate(200, 1, &options);
+  const Result result = RunLoad(options);
+  // 60 calls are due in 300 ms; those of the first 200 ms wait for 100 or more.
+  EXPECT_GE(CountAbove(result.statistics.latency, 100 * kMilli), 35);
+}
+
+TEST(RunLoadTest, ClosedLoopSeesTheStallOnce) {
+  FakeEncoding server([stall = std::make_shared<Stall>()](
+                          int call, grpc::ServerContext* context) {
+    return (*stall)(call, context);
+  });
+  RunOptions options = Options(server);
+  options.concurrency = 1;
+  options.length_nanos = kSecond;
+  const Result result = RunLoad(options);
+  EXPECT_GE(CountAbove(result.statistics.latency, 250 * kMilli), 1);
+  EXPECT_LE(CountAbove(result.statistics.latency, 250 * kMilli), 2);
+  EXPECT_GT(result.statistics.ok_count(), 20);
+}
+
+TEST(RunLoadTest, ClosedLoopKeepsSoManyUnderWay) {
+  std::mutex mutex;
+  int now = 0;
+  int most = 0;
+  FakeEncoding server([&](int /*call*/, grpc::ServerContext* /*context*/) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      most = std::max(most, ++now);
+    }
+    std::this_thread::yield();
+    const std::lock_guard<std::mutex> lock(mutex);
+    --now;
+    return grpc::Status::OK;
+  });
+  RunOptions options = Options(server, 2);
+  options.concurrency = 5;
+  options.threads = 2;
+  options.length_nanos = 300 * kMilli;
+  const Result result = RunLoad(options);
+  EXPECT_LE(most, 5);
+  EXPECT_GT(result.statistics.ok_count(), 5);
+  EXPECT_EQ(result.statistics.ok_count(), server.calls());
+}
+
+TEST(RunLoadTest, ConnectionsAreSocketsOfTheirOwn) {
+  FakeEncoding server(AtOnce);
+  RunOptions options = Options(server, 7);
+  SetRate(200, 0.3, &options);
+  RunLoad(options);
+  EXPECT_EQ(server.peers(), 7);
+}
+
+TEST(RunLoadTest, StatusesAreCounted) {
+  FakeEncoding server([](int call, grpc::ServerContext* /*context*/) {
+    return call % 5 == 0 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "full")
+                         : grpc::Status::OK;
+  });
+  RunOptions options = Options(server);
+  SetRate(200, 0.5, &options);
+  const Result result = RunLoad(options);
+  EXPECT_EQ(result.statistics.ok_count(), 80);
+  EXPECT_EQ(result.statistics.by_code[14], 20);
+  EXPECT_DOUBLE_EQ(result.ErrorShare(), 0.2);
+  EXPECT_EQ(server.calls(), 100) << "failed calls are not to be repeated";
+}
+
+TEST(RunLoadTest, ServersOwnTimesComeFromTheTrailers) {
+  FakeEncoding server([](int /*call*/, grpc::ServerContext* context) {
+    context->AddTrailingMetadata("locus-queue-us", "70");
+    context->AddTrailingMetadata("locus-compute-us", "1100");
+    return grpc::Status::OK;
+  });
+  RunOptions options = Options(server);
+  SetRate(100, 0.2, &options);
+  const Result result = RunLoad(options);
+  EXPECT_EQ(result.statistics.queue.count(), 20);
+  EXPECT_EQ(result.statistics.queue.mean(), 70000);
+  EXPECT_EQ(result.statistics.compute.mean(), 1100000);
+}
+
+TEST(RunLoadTest, TrailersThatMakeNoSenseAreLeftOut) {
+  FakeEncoding server([](int /*call*/, grpc::ServerContext* context) {
+    context->AddTrailingMetadata("locus-queue-us", "soon");
+    return grpc::Status::OK;
+  });
+  RunOptions options = Options(server);
+  SetRate(100, 0.2, &options);
+  EXPECT_EQ(RunLoad(options).statistics.queue.count(), 0);
+}
+
+TEST(RunLoadTest, WarmUpIsMadeButNotCounted) {
+  FakeEncoding server(AtOnce);
+  RunOptions options = Options(server);
+  SetRate(200, 0.5, &options);
+  options.warm_up_nanos = 200 * kMilli;
+  const Result result = RunLoad(options);
+  EXPECT_EQ(result.statistics.ok_count(), 60);
+  EXPECT_EQ(server.calls(), 100);
+  EXPECT_EQ(result.cost.calls, 100);
+}
+
+TEST(RunLoadTest, CallsThatTakeTooLongEndWithTheirDeadline) {
+  FakeEncoding server(Never);
+  RunOptions options = Options(server);
+  options.target.timeout_nanos = 200 * kMilli;
+  SetRate(50, 0.1, &options);
+  const Result result = RunLoad(options);
+  EXPECT_EQ(result.statistics.by_code[4], 5);
+  EXPECT_EQ(result.statistics.ok_count(), 0);
+}
+
+TEST(RunLoadTest, NoMoreThanSoManyAreInFlightAndTheRestIsToldOf) {
+  FakeEncoding server(Never);
+  RunOptions options = Options(server);
+  options.target.timeout_nanos = 2 * kSecond;
+  options.max_in_flight = 3;
+  SetRate(100, 0.2, &options);
+  const Result result = RunLoad(options);
+  EXPECT_EQ(result.held_back, 1) << "the fourth waits until the run is over";
+  EXPECT_EQ(server.calls(), 4);
+  EXPECT_EQ(result.unsent, 16);
+}
+
+TEST(RunLoadTest, CancelledRunsReportWhatRan) {
+  Canceller canceller;
+  FakeEncoding server([&](int call, grpc::ServerContext* context) {
+    if (call == 9) canceller.Cancel();
+    return call < 8 ? grpc::Status::OK : Never(call, context);
+  });
+  RunOptions options = Options(server);
+  options.canceller = &canceller;
+  SetRate(100, 600, &options);
+  const Result result = RunLoad(options);
+  EXPECT_TRUE(result.interrupted);
+  EXPECT_EQ(result.statistics.ok_count(), 8);
+  EXPECT_GE(result.unfinished, 2);
+  EXPECT_EQ(result.statistics.failed_count(), 0);
+  EXPECT_LT(result.measured_seconds, 60);
+}
+
+TEST(RunLoadTest, IntervalsAddUpToTheWhole) {
+  FakeEncoding server(AtOnce);
+  RunOptions options = Options(server);
+  SetRate(100, 1.6, &options);
+  int64_t told = 0;
+  options.on_interval = [&told](const Interval& interval) {
+    told += interval.ok;
+  };
+  const Result result = RunLoad(options);
+  ASSERT_GE(result.timeline.size(), 2);
+  EXPECT_GT(result.timeline[0].ok, 0);
+  EXPECT_EQ(told, 160);
+  EXPECT_GT(result.timeline[0].p50, 0);
+}
+
+TEST(ConnectionsTest, NobodyThereIsToldInTime) {
+  const auto channels = OpenConnections("127.0.0.1:1", 2, 300 * kMilli);
+  EXPECT_EQ(channels.status().code(), absl::StatusCode::kUnavailable);
+  EXPECT_THAT(std::string(channels.status().message()),
+              ::testing::HasSubstr("cannot reach 127.0.0.1:1: 0 of 2"));
+}
+
+}  // namespace
+}  // namespace locus::client::load

@@ -1,0 +1,190 @@
+#include "client/load/statistics.h"
+
+#include "client/load/bottleneck.h"
+#include "client/load/live_line.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+namespace locus::client::load {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+TEST(StatisticsTest, LatencyCountsFromTheIntendedStart) {
+  Statistics statistics;
+  statistics.Add({.intended = 100,
+                  .started = 400,
+                  .ended = 900,
+                  .queue_nanos = 50,
+                  .compute_nanos = 200});
+  EXPECT_EQ(statistics.latency.max(), 800);
+  EXPECT_EQ(statistics.service.max(), 500);
+  EXPECT_EQ(statistics.delay.max(), 300);
+  EXPECT_EQ(statistics.queue.max(), 50);
+  EXPECT_EQ(statistics.compute.max(), 200);
+  EXPECT_EQ(statistics.last_end, 900);
+}
+
+TEST(StatisticsTest, FailuresAreCountedByCodeAndKeptApart) {
+  Statistics statistics;
+  statistics.Add({.ended = 10, .code = absl::StatusCode::kUnavailable});
+  statistics.Add({.ended = 70});
+  statistics.Add({.ended = 20, .code = static_cast<absl::StatusCode>(99)});
+  EXPECT_EQ(statistics.latency.count(), 1);
+  EXPECT_EQ(statistics.latency.min(), 70);
+  EXPECT_EQ(statistics.failed.max(), 20);
+  EXPECT_EQ(statistics.ok_count(), 1);
+  EXPECT_EQ(statistics.failed_count(), 2);
+  EXPECT_EQ(statistics.by_code[14], 1);
+  EXPECT_EQ(statistics.by_code[2], 1);
+}
+
+TEST(StatisticsTest, ServerTimesAreOptional) {
+  Statistics statistics;
+  statistics.Add({.ended = 10});
+  EXPECT_EQ(statistics.queue.count(), 0);
+  EXPECT_EQ(statistics.compute.count(), 0);
+}
+
+TEST(StatisticsTest, MergedIsTheSum) {
+  Statistics a;
+  Statistics b;
+  a.Add({.ended = 10});
+  b.Add({.ended = 30});
+  b.Add({.ended = 20, .code = absl::StatusCode::kInternal});
+  a.Merge(b);
+  EXPECT_EQ(a.ok_count(), 2);
+  EXPECT_EQ(a.failed_count(), 1);
+  EXPECT_EQ(a.latency.max(), 30);
+  EXPECT_EQ(a.last_end, 30);
+  a.Clear();
+  EXPECT_EQ(a.ok_count() + a.failed_count() + a.last_end, 0);
+}
+
+TEST(ResultTest, ThroughputIsOfSuccesses) {
+  Result result;
+  EXPECT_EQ(result.Throughput(), 0);
+  for (int i = 0; i < 10; ++i) result.statistics.Add({.ended = 1});
+  result.statistics.Add({.code = absl::StatusCode::kInternal});
+  result.measured_seconds = 2;
+  EXPECT_EQ(result.Throughput(), 5);
+}
+
+// A run about which there is nothing to say.
+Result GoodRun() {
+  Result result;
+  for (int i = 0; i < 1000; ++i) {
+    result.statistics.Add({.started = 50000, .ended = 2000000});
+  }
+  result.cost = {.wall_seconds = 10,
+                 .calls = 1000,
+                 .thread_cpu_seconds = 3,
+                 .busiest_thread = 0.3,
+                 .process_cpu_seconds = 4,
+                 .machine_busy = 0.5};
+  return result;
+}
+
+TEST(DoubtsTest, GoodRunsRaiseNone) {
+  EXPECT_THAT(Doubts(GoodRun()), IsEmpty());
+}
+
+TEST(DoubtsTest, BusyThreadIsABottleneck) {
+  Result result = GoodRun();
+  result.cost.busiest_thread = 0.97;
+  EXPECT_THAT(Doubts(result),
+              ElementsAre(HasSubstr("client is the bottleneck: a thread of it "
+                                    "was busy for 97% of the time")));
+}
+
+TEST(DoubtsTest, LateSendsAreABottleneck) {
+  Result result = GoodRun();
+  for (int i = 0; i < 20; ++i) {
+    result.statistics.Add({.started = 5000000, .ended = 7000000});
+  }
+  EXPECT_THAT(Doubts(result), ElementsAre(HasSubstr("left 5.00ms late")));
+}
+
+TEST(DoubtsTest, LateSendsAreTheServersIfItHeldThemBack) {
+  Result result = GoodRun();
+  for (int i = 0; i < 20; ++i) {
+    result.statistics.Add({.started = 5000000, .ended = 7000000});
+  }
+  result.held_back = 20;
+  EXPECT_THAT(Doubts(result),
+              ElementsAre(HasSubstr("the server does not keep up")));
+}
+
+TEST(DoubtsTest, LatenessThatIsLostInTheLatencyIsNoBottleneck) {
+  Result result;
+  for (int i = 0; i < 100; ++i) {
+    result.statistics.Add({.started = 2000000, .ended = 500000000});
+  }
+  EXPECT_THAT(Doubts(result), IsEmpty());
+}
+
+TEST(DoubtsTest, UnsentCallsAreToldUnlessTheUserStopped) {
+  Result result = GoodRun();
+  result.unsent = 7;
+  EXPECT_THAT(Doubts(result), ElementsAre(HasSubstr("7 calls that were due")));
+  result.interrupted = true;
+  EXPECT_THAT(Doubts(result), IsEmpty());
+}
+
+TEST(DoubtsTest, FullMachineIsTold) {
+  Result result = GoodRun();
+  result.cost.machine_busy = 0.99;
+  EXPECT_THAT(Doubts(result),
+              ElementsAre(HasSubstr("99% busy, 0.40 of them with this")));
+}
+
+constexpr Interval kInterval{.from_seconds = 2,
+                             .to_seconds = 3,
+                             .ok = 1000,
+                             .failed = 2,
+                             .in_flight = 4,
+                             .p50 = 180000,
+                             .p99 = 1210000,
+                             .max = 2040000};
+
+TEST(LiveLineTest, HasRateFailuresAndPercentiles) {
+  EXPECT_EQ(LiveLine(kInterval, false),
+            "3s  1000/s  2 failed  4 in flight  p50 180us  p99 1.21ms  "
+            "max 2.04ms");
+  EXPECT_THAT(LiveLine(kInterval, true), HasSubstr("3s (warm-up)  1000/s"));
+  EXPECT_EQ(LiveLine({.to_seconds = 1, .failed = 3}, false),
+            "1s  0/s  3 failed  0 in flight");
+}
+
+std::string Shown(LiveOptions options) {
+  std::string shown;
+  options.write = [&shown](absl::string_view text) {
+    shown.append(text.data(), text.size());
+  };
+  LiveReporter reporter(options);
+  reporter.On(kInterval);
+  reporter.Finish();
+  return shown;
+}
+
+TEST(LiveReporterTest, TerminalHasOneLineThatGoes) {
+  EXPECT_EQ(Shown({.columns = 12}), "\r\x1b[K3s  1000/s \r\x1b[K");
+}
+
+TEST(LiveReporterTest, ElsewhereThereArePlainLines) {
+  EXPECT_EQ(Shown({.prefix = "at 1000/s: "}),
+            "at 1000/s: " + LiveLine(kInterval, false) + "\n");
+}
+
+TEST(LiveReporterTest, WarmUpIsMarked) {
+  EXPECT_THAT(Shown({.warm_up_seconds = 3}), HasSubstr("warm-up"));
+  EXPECT_THAT(Shown({.warm_up_seconds = 2}),
+              ::testing::Not(HasSubstr("warm-up")));
+}
+
+TEST(LiveReporterTest, QuietIsQuiet) { EXPECT_EQ(Shown({.quiet = true}), ""); }
+
+}  // namespace
+}  // namespace locus::client::load
