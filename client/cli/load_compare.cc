@@ -23,7 +23,7 @@ Examples:
   locus load compare before.json after.json --fail-above p99=10%)";
 
 // Histograms have some thousand bins, and a run as many seconds as an hour.
-constexpr int64_t kMaxRunBytes = 64 << 20;
+constexpr int64_t kMaxRunBytes = int64_t{64} << 20;
 
 struct CompareFlags {
   std::string before;

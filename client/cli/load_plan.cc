@@ -20,7 +20,7 @@ using load::RateProfile;
 using load::RateSegment;
 
 // A start time has a few bytes: some millions of them.
-constexpr int64_t kMaxReplayBytes = 64 << 20;
+constexpr int64_t kMaxReplayBytes = int64_t{64} << 20;
 constexpr double kMaxRate = 1e6;
 
 absl::Status CheckRate(const std::string& flag, double rate, double least) {
@@ -176,7 +176,7 @@ absl::StatusOr<LoadPlan> MakeLoadPlan(const LoadPlanFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(plan.warm_up_nanos,
                           Time("--warm-up", flags.warm_up, "1s", 0));
   // Shorter runs have nothing to show.
-  constexpr int64_t kLeastNanos = 100 * 1000 * 1000;
+  constexpr int64_t kLeastNanos = int64_t{100} * 1000 * 1000;
   CLIENT_ASSIGN_OR_RETURN(const int64_t duration,
                           Time("--duration", flags.duration,
                                flags.slo.empty() ? "10s" : "3s", kLeastNanos));

@@ -13,7 +13,7 @@ constexpr double kBusyMachine = 0.95;
 // One call in a hundred that leaves later than this, and by more than a tenth
 // of the latency it is part of.
 constexpr double kLatePercent = 99;
-constexpr int64_t kLateNanos = 1000 * 1000;
+constexpr int64_t kLateNanos = int64_t{1000} * 1000;
 constexpr double kLateShare = 0.1;
 
 bool LeavesLate(const Result& result) {

@@ -10,7 +10,7 @@
 namespace locus::client::load {
 namespace {
 
-constexpr int64_t kNanosPerSecond = 1000 * 1000 * 1000;
+constexpr int64_t kNanosPerSecond = int64_t{1000} * 1000 * 1000;
 
 int64_t Read(clockid_t clock) {
   timespec time{};

@@ -10,13 +10,13 @@
 namespace locus::client::load {
 namespace {
 
-constexpr int64_t kIntervalNanos = 1000 * 1000 * 1000;
+constexpr int64_t kIntervalNanos = int64_t{1000} * 1000 * 1000;
 constexpr absl::Duration kPoll = absl::Milliseconds(10);
 constexpr int64_t kPatienceNanos = int64_t{2} * 1000 * 1000 * 1000;
 // How late the last calls may leave: a busy machine stops for that long.
-constexpr int64_t kGraceNanos = 1000 * 1000 * 1000;
+constexpr int64_t kGraceNanos = int64_t{1000} * 1000 * 1000;
 // Threads are made before the run begins.
-constexpr int64_t kLeadNanos = 5 * 1000 * 1000;
+constexpr int64_t kLeadNanos = int64_t{5} * 1000 * 1000;
 
 // The part of `whole` for one of `count`; all parts together are `whole`.
 int Share(int whole, int index, int count) {

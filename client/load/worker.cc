@@ -14,7 +14,7 @@ namespace locus::client::load {
 namespace {
 
 // How soon a thread that sleeps hears that it should stop.
-constexpr int64_t kNapNanos = 20 * 1000 * 1000;
+constexpr int64_t kNapNanos = int64_t{20} * 1000 * 1000;
 
 // Microseconds in decimal, as trailers have them.
 std::optional<int64_t> TrailerNanos(const grpc::ClientContext& context,

@@ -165,6 +165,21 @@ TEST(RunLoadTest, StallIsInTheLatencyOfEveryCallThatWasDue) {
   EXPECT_GE(CountAbove(result.statistics.latency, 100 * kMilli), 35);
 }
 
+// Even if the calls wait in the client.
+TEST(RunLoadTest, CallsThatAreHeldBackCountFromWhenTheyWereDue) {
+  FakeEncoding server([stall = std::make_shared<Stall>()](
+                          int call, grpc::ServerContext* context) {
+    return (*stall)(call, context);
+  });
+  RunOptions options = Options(server);
+  options.max_in_flight = 1;
+  SetRate(200, 1, &options);
+  const Result result = RunLoad(options);
+  EXPECT_GE(CountAbove(result.statistics.latency, 100 * kMilli), 35);
+  EXPECT_LE(CountAbove(result.statistics.service, 100 * kMilli), 5);
+  EXPECT_GE(result.held_back, 1);
+}
+
 TEST(RunLoadTest, ClosedLoopSeesTheStallOnce) {
   FakeEncoding server([stall = std::make_shared<Stall>()](
                           int call, grpc::ServerContext* context) {
