@@ -55,7 +55,7 @@ class ComputeGate {
     // Calls that wait; long ones take at most half of the places.
     int max_queued = 0;
     // How long the last call of a lane may be expected to wait.
-    double max_wait_seconds = 1;
+    double max_wait_seconds = 2;
   };
 
   // A call that wants to compute.

@@ -16,9 +16,9 @@ struct ServerOptions {
   // Threads that compute; 0: as many as the machine, or its cgroup, grants.
   int threads = 0;
   // Calls that may wait for a thread; more are refused as UNAVAILABLE.
-  int max_queued_calls = 256;
+  int max_queued_calls = 128;
   // How long a call may be expected to wait; longer ones are refused, too.
-  double max_queue_seconds = 1;
+  double max_queue_seconds = 2;
   // The largest message received or sent.
   int64_t max_message_bytes = int64_t{512} << 20;
   // All calls together; 0: half of the memory of the machine or its cgroup.

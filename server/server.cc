@@ -6,6 +6,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <utility>
@@ -26,8 +27,12 @@ namespace locus::server {
 namespace {
 
 // Threads beyond those that compute or wait: enough to turn callers away, and
-// for the few streams that hold one (reflection).
-constexpr int kSpareThreads = 256;
+// for the few streams that hold one (reflection). Where they do not suffice,
+// gRPC answers RESOURCE_EXHAUSTED itself, which tells nobody to come back.
+constexpr int kSpareThreads = 1024;
+// Calls of one connection at once; more wait in the client. One client alone
+// shall not need all the threads.
+constexpr int kMaxStreams = 256;
 // What Watch streams, answers on their way out and requests on their way in get
 // once calls are done: who sent one before it heard that we go is still told
 // to go elsewhere.
@@ -124,6 +129,7 @@ class Server::Impl {
     // Without this a second server on the port is no error, and each gets some
     // of the calls.
     builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
     builder->SetMaxReceiveMessageSize(
         static_cast<int>(options.max_message_bytes));
     builder->SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
@@ -138,6 +144,10 @@ class Server::Impl {
     quota.SetMaxThreads(options.threads + options.max_queued_calls +
                         options.max_evaluations + kSpareThreads);
     builder->SetResourceQuota(quota);
+    // One for each processor is gRPC's default, each with threads of its own;
+    // fewer of them get more done where there are few processors.
+    builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS,
+                                 std::max(1, options.threads / 2));
   }
 
   absl::Status StartHttp() {
