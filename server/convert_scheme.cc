@@ -1,6 +1,7 @@
 // Scheme messages, by reflection: the field that is set in the oneof names the
-// scheme, and each field set in its message is an argument of that name. What a
-// scheme takes is declared in core; tests hold the contract to it.
+// scheme, and each field set in its message is an argument of that name; what a
+// message inside it holds are arguments such as `yarn.factor`. What a scheme
+// takes is declared in core; tests hold the contract to it.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/reflection.h>
@@ -76,14 +77,39 @@ absl::StatusOr<Arguments::Value> ToValue(const Message& message,
   }
 }
 
-absl::StatusOr<Arguments> ToArguments(const Message& message) {
+// Whether a field is a message of further arguments, rather than a tensor.
+bool IsGroup(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+         field.message_type() != v1::Tensor::descriptor();
+}
+
+// Adds what is set in a message to `arguments`, its names after `prefix`.
+absl::Status AddArguments(const Message& message, const std::string& prefix,
+                          Arguments& arguments) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
-  Arguments arguments;
   for (const FieldDescriptor* field : fields) {
-    LOCUS_ASSIGN_OR_RETURN(Arguments::Value value, ToValue(message, *field));
-    arguments.Set(field->name(), std::move(value));
+    const std::string name = prefix + field->name();
+    if (IsGroup(*field)) {
+      arguments.Set(name, true);
+      const auto& group = message.GetReflection()->GetMessage(message, field);
+      LOCUS_RETURN_IF_ERROR(AddArguments(group, name + ".", arguments));
+      continue;
+    }
+    auto value = ToValue(message, *field);
+    if (!value.ok()) {
+      return prefix.empty()
+                 ? value.status()
+                 : Within(prefix.substr(0, prefix.size() - 1), value.status());
+    }
+    arguments.Set(name, *std::move(value));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Arguments> ToArguments(const Message& message) {
+  Arguments arguments;
+  LOCUS_RETURN_IF_ERROR(AddArguments(message, "", arguments));
   return arguments;
 }
 

@@ -131,23 +131,6 @@ using CompiledScheme =
     std::variant<std::monostate, std::unique_ptr<AdditiveCode>, Rotation,
                  std::unique_ptr<ScoreBias>>;
 
-// What a scheme's file implements: its parameters, ready to compile. Immutable,
-// thread-safe, keeps no view of the arguments it was made from.
-class SchemeFormula {
- public:
-  virtual ~SchemeFormula() = default;
-  // INVALID_ARGUMENT names a parameter of the scheme that does not fit.
-  virtual absl::StatusOr<CompiledScheme> Compile(
-      const Geometry& geometry) const = 0;
-  // The number of heads its parameters were made for; 0 if any will do.
-  virtual int64_t head_count() const { return 0; }
-  // The width its parameters were made for; 0 if any will do.
-  virtual int64_t dim() const { return 0; }
-  // How many positions have a row of their own; 0 if there is no table of
-  // positions.
-  virtual int64_t table_length() const { return 0; }
-};
-
 // The properties of position schemes, in the order of Promises.
 enum class Property {
   kPermutationEquivariance,
@@ -174,6 +157,29 @@ using Promises = std::array<Promise, kPropertyCount>;
 inline constexpr Promise kYes{Promise::Answer::kYes};
 inline constexpr Promise kNo{Promise::Answer::kNo};
 inline constexpr Promise kNotApplicable{Promise::Answer::kNotApplicable};
+
+// What a scheme's file implements: its parameters, ready to compile. Immutable,
+// thread-safe, keeps no view of the arguments it was made from.
+class SchemeFormula {
+ public:
+  virtual ~SchemeFormula() = default;
+  // INVALID_ARGUMENT names a parameter of the scheme that does not fit.
+  virtual absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const = 0;
+  // The scheme's promises, as they are with these parameters.
+  virtual Promises Amended(const Promises& promises) const { return promises; }
+  // Whether its numbers are ones that the caller chose, rather than a rule's.
+  virtual bool is_given() const { return false; }
+  // Whether its numbers follow from the largest position of a call.
+  virtual bool depends_on_length() const { return false; }
+  // The number of heads its parameters were made for; 0 if any will do.
+  virtual int64_t head_count() const { return 0; }
+  // The width its parameters were made for; 0 if any will do.
+  virtual int64_t dim() const { return 0; }
+  // How many positions have a row of their own; 0 if there is no table of
+  // positions.
+  virtual int64_t table_length() const { return 0; }
+};
 
 // What a scheme is trained for, when it is evaluated.
 struct TrainingSetting {
@@ -212,6 +218,11 @@ class Scheme {
 
   absl::string_view name() const { return info_.name; }
   Site site() const { return info_.site; }
+  Promises Amended(const Promises& promises) const {
+    return formula_->Amended(promises);
+  }
+  bool is_given() const { return formula_->is_given(); }
+  bool depends_on_length() const { return formula_->depends_on_length(); }
   int64_t head_count() const { return formula_->head_count(); }
   int64_t dim() const { return formula_->dim(); }
   int64_t table_length() const { return formula_->table_length(); }

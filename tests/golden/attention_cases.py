@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+import encoding_cases
 import inputs
 import neutral
 import reference as ref
@@ -175,6 +176,18 @@ def decoding_cases():
     return cases
 
 
+def scaling_attention_cases():
+    """Queries and keys are turned for the length of both."""
+    stream = streams.Stream(22, "golden.scaling")
+    q, k, v = (inputs.tensor(stream, 1, *shape) for shape in ((2, 2, 8), (1, 5, 8), (1, 5, 3)))
+    options = {"causal": True, "bottom_right": True}
+    far = {"query_positions": {"ids": [5, 40]}, "key_positions": {"ids": [3, 4, 5, 30, 40]}}
+    return [attend_case(f"scaling/{number} {name} {place}", {"rope": {name: parameters}}, q, k, v,
+                        {**options, **extra})
+            for number, (name, parameters) in enumerate(encoding_cases.scalings(4))
+            for place, extra in (("near", {}), ("far", far))]
+
+
 def all_cases():
-    return (masked_row_cases() + decoding_cases() + mask_shape_cases()
+    return (masked_row_cases() + scaling_attention_cases() + decoding_cases() + mask_shape_cases()
             + [random_attend(number) for number in range(48)])

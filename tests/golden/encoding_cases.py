@@ -14,9 +14,14 @@ PLACES = [0, 1, 17, 1000000, 2 ** 31]
 def encode_case(name, scheme, **request):
     case = {"name": name, "scheme": scheme, **request}
     answer = ref.encode(case)
-    case["expect"] = {key: inputs.plain(value) if value.ndim == 1 else neutral.from_array(value)
-                      for key, value in answer.items()}
+    case["expect"] = {key: expected(value) for key, value in answer.items()}
     return case
+
+
+def expected(value):
+    if value.ndim == 0:
+        return float(value)
+    return inputs.plain(value) if value.ndim == 1 else neutral.from_array(value)
 
 
 def none_cases():
@@ -86,6 +91,58 @@ def rope_cases():
                                  positions={"start": 131070, "count": 3}, dim=10))
     cases.append(encode_case("rope/heads", {"rope": {}},
                              input=inputs.tensor(streams.Stream(6, "golden.rope"), 2, 2, 3, 4)))
+    return cases
+
+
+def scalings(pairs):
+    """Each scaling of RoPE by its defaults, and with every parameter, for so many pairs."""
+    ramp = [1 + k / 4 for k in range(pairs)]
+    return [
+        ("linear", {}), ("linear", {"factor": 4.0}),
+        ("ntk", {}), ("ntk", {"factor": 8.0}),
+        ("dynamic_ntk", {}), ("dynamic_ntk", {"factor": 10.0, "max_position": 16}),
+        ("dynamic_ntk", {"factor": 2.0, "max_position": 18}),
+        ("yarn", {}), ("yarn", {"factor": 4.0}),
+        ("yarn", {"factor": 16.0, "original_length": 64, "beta_fast": 8.0, "beta_slow": 0.5}),
+        ("yarn", {"factor": 16.0, "original_length": 64, "truncate": False}),
+        ("yarn", {"factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.8}),
+        ("yarn", {"factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.0}),
+        ("yarn", {"factor": 40.0, "mscale": 0.7, "attention_factor": 1.25}),
+        ("yarn", {"factor": 4.0, "original_length": 6, "beta_fast": 1000.0}),
+        ("llama3", {}),
+        ("llama3", {"factor": 32.0, "low_freq_factor": 1.5, "high_freq_factor": 2.0,
+                    "original_length": 256}),
+        ("longrope", {}),
+        ("longrope", {"factor": 32.0, "original_length": 17, "short_factors": [2.0] * pairs,
+                      "long_factors": ramp}),
+        ("longrope", {"factor": 32.0, "original_length": 18, "short_factors": [2.0] * pairs,
+                      "long_factors": ramp}),
+        ("longrope", {"factor": 4.0, "original_length": 4096, "long_factors": ramp,
+                      "attention_factor": 1.125}),
+        ("proportional", {}), ("proportional", {"share": 0.25}),
+        ("proportional", {"share": 0.49, "factor": 4.0}), ("proportional", {"share": 0.0}),
+    ]
+
+
+def scaling_cases():
+    """Lengths on either side of where length matters, which is 17 and 18 here."""
+    cases = []
+    for dim in (16, 20):
+        for number, (name, parameters) in enumerate(scalings(dim // 2)):
+            layout = ("INTERLEAVED", "HALF_SPLIT")[number % 2]
+            for last in (16, 17, 1000000):
+                cases.append(encode_case(
+                    f"rope/{name}/{number} of {dim} up to {last}",
+                    {"rope": {"layout": layout, name: parameters}},
+                    positions={"ids": [0, 3, last]}, dim=dim))
+    stream = streams.Stream(12, "golden.scaling")
+    for number, (name, parameters) in enumerate(scalings(3)):
+        if name == "proportional":
+            continue
+        cases.append(encode_case(
+            f"rope/{name}/{number} partial",
+            {"rope": {"base": 500000.0, "rotary_dim": 6, name: parameters}},
+            positions={"start": 15, "count": 3}, input=inputs.tensor(stream, 3, 7)))
     return cases
 
 
@@ -222,5 +279,5 @@ def random_encode(number):
 
 
 def all_cases():
-    return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases()
+    return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases() + scaling_cases()
             + alibi_cases() + t5_cases())

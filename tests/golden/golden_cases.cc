@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/encoding/schemes.h"
 
 namespace locus::golden {
@@ -88,9 +90,12 @@ std::unique_ptr<Scheme> Request::MakeScheme() {
   const SchemeInfo* const info = FindScheme(named.key());
   Arguments arguments;
   for (const Parameter& parameter : info->parameters) {
-    const std::string key(parameter.name);
-    if (!parameters.contains(key)) continue;
-    const Json& value = parameters[key];
+    const std::string& key = parameter.name;
+    // `yarn.factor` stands inside `yarn`.
+    const Json::json_pointer place(
+        absl::StrCat("/", absl::StrReplaceAll(key, {{".", "/"}})));
+    if (!parameters.contains(place)) continue;
+    const Json& value = parameters.at(place);
     switch (parameter.kind) {
       case ParameterKind::kNumber:
         arguments.Set(key, value.get<double>());
@@ -112,6 +117,9 @@ std::unique_ptr<Scheme> Request::MakeScheme() {
         break;
       case ParameterKind::kSeed:
         arguments.Set(key, value.get<uint64_t>());
+        break;
+      case ParameterKind::kGroup:
+        arguments.Set(key, true);
         break;
     }
   }

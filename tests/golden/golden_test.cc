@@ -106,7 +106,8 @@ void CheckEncoding(const Encoding& got, const Json& want, double tolerance) {
     ExpectNear(turn->cos.view(), want["cos"], tolerance, "cos");
     ExpectNear(turn->sin.view(), want["sin"], tolerance, "sin");
     ExpectNear(turn->frequencies, want["frequencies"], "frequencies");
-    EXPECT_EQ(turn->attention_factor, 1);
+    const double factor = want.value("attention_factor", 1.0);
+    EXPECT_NEAR(turn->attention_factor, factor, 4 * 0x1p-52 * factor);
   } else if (const auto* bias = std::get_if<BiasEncoding>(&got.numbers)) {
     ExpectNear(bias->bias.view(), want["bias"], tolerance, "bias");
     ExpectNear(bias->slopes, want.value("slopes", Json::array()), "slopes");

@@ -32,8 +32,10 @@ def encode(case):
     if name == "none":
         return {} if x is None else {"output": x}
     if name == "rope":
-        cos, sin, frequencies = rope_tables(positions, dim, **parameters)
+        cos, sin, frequencies, factor = rope_tables(positions, dim, **parameters)
         answer = {"cos": cos, "sin": sin, "frequencies": frequencies}
+        if factor != 1:
+            answer["attention_factor"] = factor
         if x is not None:
             answer["output"] = rotate(x, positions, **parameters)
         return answer
@@ -101,8 +103,9 @@ def attend_arrays(name, parameters, q, k, v, options):
     query_positions = positions_of(options.get("query_positions"), start, query_count)
     key_positions = positions_of(options.get("key_positions"), 0, key_count)
     if name == "rope":
-        q = rotate(q, query_positions, **parameters)
-        k = rotate(k, key_positions, **parameters)
+        length = max(query_positions + key_positions) + 1
+        q = rotate(q, query_positions, length, **parameters)
+        k = rotate(k, key_positions, length, **parameters)
     group = heads // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
 

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+import rope_scaling
 from neutral import to_array
 from streams import Stream
 
@@ -74,17 +75,23 @@ def _between(row, length, place):
 
 # On queries and keys.
 
-def rope_tables(positions, dim, base=10000.0, layout="INTERLEAVED", rotary_dim=None):
-    """cos [T, r/2], sin [T, r/2], frequencies [r/2]."""
+def rope_tables(positions, dim, length=None, base=10000.0, layout="INTERLEAVED",
+                rotary_dim=None, **scaling):
+    """cos [T, r/2], sin [T, r/2], frequencies [r/2], attention factor.
+
+    `length` is one more than the largest position of the call.
+    """
     r = dim if rotary_dim is None else rotary_dim
-    frequencies = _powers(base, [-WIDE(2 * k) / r for k in range(r // 2)])
+    if length is None:
+        length = max(positions) + 1
+    frequencies, factor = rope_scaling.scaled(WIDE(base), r, dim, length, scaling)
     angles = np.array(positions, dtype=WIDE)[:, None] * frequencies
-    return np.cos(angles), np.sin(angles), frequencies
+    return factor * np.cos(angles), factor * np.sin(angles), frequencies, factor
 
 
-def rotate(x, positions, **parameters):
+def rotate(x, positions, length=None, **parameters):
     """x [..., T, dim] with every row turned to its position."""
-    cos, sin, frequencies = rope_tables(positions, x.shape[-1], **parameters)
+    cos, sin, frequencies, _ = rope_tables(positions, x.shape[-1], length, **parameters)
     r = 2 * len(frequencies)
     if parameters.get("layout", "INTERLEAVED") == "INTERLEAVED":
         first, second = slice(0, r, 2), slice(1, r, 2)

@@ -24,17 +24,31 @@ constexpr int64_t kTrained = 64;
 constexpr int64_t kWidth = 16;
 constexpr int64_t kHeads = 2;
 
-class ConformanceTest : public ::testing::TestWithParam<SchemeInfo> {
+// A scheme, or a scheme with one of its groups of parameters.
+struct SchemeCase {
+  const SchemeInfo* info;
+  std::string group;
+};
+
+class ConformanceTest : public ::testing::TestWithParam<SchemeCase> {
  protected:
+  static const SchemeInfo& Info() { return *GetParam().info; }
+
+  static Arguments Chosen() {
+    Arguments arguments;
+    if (!GetParam().group.empty()) arguments.Set(GetParam().group, true);
+    return arguments;
+  }
+
   // With its defaults, except that a table answers past its end.
   std::unique_ptr<Scheme> Make() const {
-    Arguments arguments;
-    for (const Parameter& parameter : GetParam().parameters) {
+    Arguments arguments = Chosen();
+    for (const Parameter& parameter : Info().parameters) {
       if (parameter.name == "policy") {
         arguments.Set("policy", std::string("CLAMP"));
       }
     }
-    return MustMake(GetParam().name, arguments);
+    return MustMake(Info().name, arguments);
   }
 
   // A layer over x, causal, with x at the given positions.
@@ -59,11 +73,11 @@ class ConformanceTest : public ::testing::TestWithParam<SchemeInfo> {
   }
 
   bool Promised(Property property) const {
-    return GetParam().promises[static_cast<int>(property)].answer ==
+    return Info().promises[static_cast<int>(property)].answer ==
            Promise::Answer::kYes;
   }
   bool Denied(Property property) const {
-    return GetParam().promises[static_cast<int>(property)].answer ==
+    return Info().promises[static_cast<int>(property)].answer ==
            Promise::Answer::kNo;
   }
 
@@ -96,8 +110,21 @@ class ConformanceTest : public ::testing::TestWithParam<SchemeInfo> {
   }
 };
 
+std::vector<SchemeCase> AllCases() {
+  std::vector<SchemeCase> cases;
+  for (const SchemeInfo& info : AllSchemes()) {
+    cases.push_back({&info, ""});
+    for (const Parameter& parameter : info.parameters) {
+      if (parameter.kind == ParameterKind::kGroup) {
+        cases.push_back({&info, parameter.name});
+      }
+    }
+  }
+  return cases;
+}
+
 TEST_P(ConformanceTest, SaysWhatItIs) {
-  const SchemeInfo& info = GetParam();
+  const SchemeInfo& info = Info();
   EXPECT_FALSE(info.title.empty());
   EXPECT_FALSE(info.reference.empty());
   EXPECT_FALSE(info.beyond_training.empty());
@@ -132,7 +159,7 @@ TEST_P(ConformanceTest, EncodingDoesNotDependOnHowManyAreAskedFor) {
   const auto at = [&](int64_t start, int64_t count) {
     return Numbers(Encode(*Positions::Range(start, count)));
   };
-  if (GetParam().site == Site::kScores) {
+  if (Info().site == Site::kScores) {
     // The bias of one pair, alone and as the corner of a larger table.
     const auto all = Numbers(Encode(*Positions::Range(0, 8)));
     const auto one = Numbers(Encode(*Positions::Range(7, 1)));
@@ -144,7 +171,7 @@ TEST_P(ConformanceTest, EncodingDoesNotDependOnHowManyAreAskedFor) {
   const auto all = at(0, 8);
   auto first = at(0, 5);
   const auto rest = at(5, 3);
-  if (GetParam().site == Site::kQueriesAndKeys) {
+  if (Info().site == Site::kQueriesAndKeys) {
     const int64_t pairs = kWidth / 2;  // cosines come first, then sines
     EXPECT_EQ(std::vector<double>(all.begin(), all.begin() + 5 * pairs),
               std::vector<double>(first.begin(), first.begin() + 5 * pairs));
@@ -200,13 +227,13 @@ std::vector<double> Unmasked(const Scheme& scheme, const TensorView& x,
 }
 
 TEST_P(ConformanceTest, EquivarianceIsAsPromised) {
-  Arguments arguments;
-  for (const Parameter& parameter : GetParam().parameters) {
+  Arguments arguments = Chosen();
+  for (const Parameter& parameter : Info().parameters) {
     if (parameter.name == "symmetric" || parameter.name == "bidirectional") {
       arguments.Set(parameter.name, true);
     }
   }
-  const auto scheme = MustMake(GetParam().name, arguments);
+  const auto scheme = MustMake(Info().name, arguments);
   const std::vector<int64_t> permutation = {2, 0, 4, 1, 3};
   const Tensor x = RandomTensor(DType::kFloat64, {1, 5, kWidth}, 4, "x");
   Tensor permuted(DType::kFloat64, {1, 5, kWidth});
@@ -236,7 +263,7 @@ TEST_P(ConformanceTest, EquivarianceIsAsPromised) {
 }
 
 TEST_P(ConformanceTest, NumbersOutOfRangeAreRefused) {
-  for (const Parameter& parameter : GetParam().parameters) {
+  for (const Parameter& parameter : Info().parameters) {
     const bool integer = parameter.kind == ParameterKind::kInteger;
     if (!integer && parameter.kind != ParameterKind::kNumber) continue;
     for (const double bad : {parameter.min - 1, parameter.max * 2 + 1}) {
@@ -247,19 +274,20 @@ TEST_P(ConformanceTest, NumbersOutOfRangeAreRefused) {
       } else {
         arguments.Set(parameter.name, bad);
       }
-      const auto scheme = MakeScheme(GetParam(), arguments);
+      const auto scheme = MakeScheme(Info(), arguments);
       EXPECT_EQ(FieldOf(scheme.status()),
-                absl::StrCat(GetParam().name, ".", parameter.name))
+                absl::StrCat(Info().name, ".", parameter.name))
           << bad;
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, ConformanceTest,
-                         ::testing::ValuesIn(AllSchemes().begin(),
-                                             AllSchemes().end()),
-                         [](const auto& info) {
-                           return std::string(info.param.name);
+                         ::testing::ValuesIn(AllCases()), [](const auto& info) {
+                           const SchemeCase& scheme = info.param;
+                           return absl::StrCat(scheme.info->name,
+                                               scheme.group.empty() ? "" : "_",
+                                               scheme.group);
                          });
 
 }  // namespace
