@@ -44,6 +44,7 @@ absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
   }
   if (!given.empty()) return schemes;
   for (const SchemeInfo& info : AllSchemes()) {
+    if (setting != nullptr && !info.is_raced) continue;
     LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
                            ResolveScheme(info, setting));
     add(std::move(resolved));

@@ -89,11 +89,12 @@ absl::Status AddArguments(const Message& message, const std::string& prefix,
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
-    const std::string name = prefix + field->name();
+    const std::string name = absl::StrCat(prefix, field->name());
     if (IsGroup(*field)) {
       arguments.Set(name, true);
       const auto& group = message.GetReflection()->GetMessage(message, field);
-      LOCUS_RETURN_IF_ERROR(AddArguments(group, name + ".", arguments));
+      LOCUS_RETURN_IF_ERROR(
+          AddArguments(group, absl::StrCat(name, "."), arguments));
       continue;
     }
     auto value = ToValue(message, *field);
@@ -124,6 +125,21 @@ struct Given {
   const SchemeInfo* info;
   Arguments arguments;
 };
+
+// Errors are relative to the message.
+absl::StatusOr<Randomization> ToRandomization(
+    const v1::RandomizedPositions& given) {
+  Randomization randomization;
+  if (given.has_maximum()) randomization.maximum = given.maximum();
+  randomization.seed = given.seed();
+  constexpr int64_t kLargest = int64_t{1} << 53;
+  if (randomization.maximum < 1 || randomization.maximum > kLargest) {
+    return InvalidField("maximum",
+                        absl::StrCat("is ", randomization.maximum,
+                                     "; must be from 1 to ", kLargest));
+  }
+  return randomization;
+}
 
 // Field paths in errors begin with `field`.
 absl::StatusOr<Given> ToGiven(const v1::Scheme& scheme,
@@ -177,6 +193,13 @@ absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
   LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, "scheme"));
   auto made = MakeScheme(*given.info, std::move(given.arguments), setting);
   if (!made.ok()) return Within("scheme", made.status());
+  if (scheme.has_randomized()) {
+    const auto randomization = ToRandomization(scheme.randomized());
+    if (!randomization.ok()) {
+      return Within("scheme.randomized", randomization.status());
+    }
+    (*made)->Randomize(*randomization);
+  }
   return made;
 }
 
@@ -184,6 +207,10 @@ absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
                                              const TrainingSetting* setting,
                                              absl::string_view field) {
   LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, field));
+  if (scheme.has_randomized()) {
+    return InvalidField(absl::StrCat(field, ".randomized"),
+                        "is set; only Encode and Attend randomise positions");
+  }
   auto resolved = Resolve(std::move(given), setting);
   if (!resolved.ok()) return Within(field, resolved.status());
   return resolved;

@@ -27,6 +27,9 @@ void AddAttend(CLI::App& app, Action& action);
 void AddCheck(CLI::App& app, Action& action);
 void AddEvaluate(CLI::App& app, Action& action);
 void AddPlot(CLI::App& app, Action& action);
+void AddExplain(CLI::App& app, Action& action);
+void AddHfConfig(CLI::App& app, Action& action);
+void AddConvertLayout(CLI::App& app, Action& action);
 void AddHealth(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 

@@ -30,6 +30,7 @@ class Rope final : public SchemeFormula {
     double base;
     Rotation::Pairing pairing;
     int64_t rotary_dim;  // 0: the whole head
+    bool single_precision;
     std::unique_ptr<RopeScaling> scaling;
     absl::string_view scaling_name;
   };
@@ -80,6 +81,11 @@ class Rope final : public SchemeFormula {
     rotation.pairing = settings_.pairing;
     rotation.frequencies = std::move(pairs->frequencies);
     rotation.attention_factor = pairs->attention_factor;
+    rotation.single_precision = settings_.single_precision;
+    if (settings_.scaling != nullptr) {
+      const auto [original, target] = settings_.scaling->lengths();
+      rotation.origin = {PairFrequencies(shape), original, target};
+    }
     return rotation;
   }
 
@@ -112,14 +118,15 @@ absl::Status SetScaling(const Arguments& arguments, Rope::Settings* settings) {
 absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
     const Arguments& arguments) {
   const bool interleaved = arguments.Choice("layout") == "INTERLEAVED";
-  Rope::Settings settings{.base = arguments.Number("base"),
-                          .pairing = interleaved ? Rotation::Pairing::kAdjacent
-                                                 : Rotation::Pairing::kHalves,
-                          .rotary_dim = arguments.Has("rotary_dim")
-                                            ? arguments.Integer("rotary_dim")
-                                            : 0,
-                          .scaling = nullptr,
-                          .scaling_name = ""};
+  Rope::Settings settings{
+      .base = arguments.Number("base"),
+      .pairing = interleaved ? Rotation::Pairing::kAdjacent
+                             : Rotation::Pairing::kHalves,
+      .rotary_dim =
+          arguments.Has("rotary_dim") ? arguments.Integer("rotary_dim") : 0,
+      .single_precision = arguments.Choice("angles") == "FLOAT32",
+      .scaling = nullptr,
+      .scaling_name = ""};
   LOCUS_RETURN_IF_ERROR(SetScaling(arguments, &settings));
   return std::make_unique<Rope>(std::move(settings));
 }
@@ -140,7 +147,11 @@ std::vector<Parameter> Parameters() {
        .name = "rotary_dim",
        .description = "how many channels turn, even; all if unset",
        .min = 2,
-       .max = 0x1p31}};
+       .max = 0x1p31},
+      {.kind = ParameterKind::kChoice,
+       .name = "angles",
+       .description = "in double, or with the errors of single precision",
+       .choices = {"EXACT", "FLOAT32"}}};
   for (const RopeScalingInfo& info : AllRopeScalings()) {
     parameters.push_back({.kind = ParameterKind::kGroup,
                           .name = std::string(info.name),

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/evaluation/pattern.h"
@@ -222,6 +223,14 @@ int64_t EvaluationJob::scratch_bytes(int thread_count) const {
     bytes = std::max(bytes, examples + Trainer<float>::TestBytes(
                                            plan_->shape, test.length,
                                            test.most_targets, thread_count));
+  }
+  const bool pairwise = absl::c_any_of(
+      plan_->schemes,
+      [](const EvaluatedScheme& each) { return each.scheme->is_pairwise(); });
+  if (pairwise) {
+    bytes += Trainer<float>::PairwiseBytes(
+        plan_->shape, settings.train_length,
+        *absl::c_max_element(settings.eval_lengths));
   }
   // The job and its task each hold the corpus.
   const int64_t corpus =

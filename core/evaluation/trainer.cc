@@ -317,6 +317,13 @@ int64_t Trainer<T>::TestBytes(const TransformerShape& shape, int64_t length,
              static_cast<int64_t>(sizeof(float));
 }
 
+template <typename T>
+int64_t Trainer<T>::PairwiseBytes(const TransformerShape& shape,
+                                  int64_t train_length, int64_t longest) {
+  return (kShares + 1) * PositionTables<T>::PairwiseBytes(shape, train_length) +
+         PositionTables<T>::PairwiseBytes(shape, longest);
+}
+
 template class Trainer<float>;
 template class Trainer<double>;
 

@@ -66,6 +66,9 @@ class Trainer {
                                int64_t train_length, int64_t scheme_size);
   static int64_t TestBytes(const TransformerShape& shape, int64_t length,
                            int64_t target_count, int thread_count);
+  // And besides if the bias depends on both positions.
+  static int64_t PairwiseBytes(const TransformerShape& shape,
+                               int64_t train_length, int64_t longest);
 
  private:
   struct Share;

@@ -204,6 +204,81 @@ def t5_cases():
     return cases
 
 
+def xpos_cases():
+    cases = []
+    for layout in ("INTERLEAVED", "HALF_SPLIT"):
+        for side in ("QUERIES", "KEYS"):
+            stream = streams.Stream(13, f"golden.xpos/{layout}/{side}")
+            cases.append(encode_case(
+                f"xpos/{layout}/{side}", {"xpos": {"layout": layout, "centre": 0}}, side=side,
+                positions={"ids": [0, 1, 17, 2000]}, input=inputs.tensor(stream, 4, 6)))
+    cases += [
+        encode_case("xpos/centred", {"xpos": {}}, positions={"ids": [39999, 0, 20001]}, dim=4),
+        encode_case("xpos/far", {"xpos": {}}, positions={"start": 1000000, "count": 3}, dim=8),
+        encode_case("xpos/parameters", {"xpos": {"base": 500.0, "scale_base": 64.0, "centre": 9}},
+                    positions={"start": 0, "count": 20}, dim=10, side="KEYS"),
+    ]
+    return cases
+
+
+def kerple_cases():
+    near, far = {"start": 0, "count": 4}, {"ids": [1000000, 3, 90]}
+    stream = streams.Stream(14, "golden.kerple")
+    cases = []
+    for kernel in ("LOG", "POWER"):
+        given = {"kernel": kernel, "p": [0.5, 1.0, 2.0], "a": [0.01, 0.25, 3.0]}
+        cases += [
+            encode_case(f"kerple/{kernel}/drawn", {"kerple": {"kernel": kernel, "seed": 5}},
+                        positions=near, head_count=3),
+            encode_case(f"kerple/{kernel}/given", {"kerple": given}, positions=near),
+            encode_case(f"kerple/{kernel}/p alone",
+                        {"kerple": {"kernel": kernel, "p": [0.5, 1.5]}}, positions=near),
+            encode_case(f"kerple/{kernel}/symmetric", {"kerple": {**given, "symmetric": True}},
+                        positions=far, key_positions={"ids": [0, 77, 2 ** 31]}),
+            encode_case(f"kerple/{kernel}/input", {"kerple": {"kernel": kernel}},
+                        input=inputs.tensor(stream, 2, 4, 4)),
+        ]
+    return cases
+
+
+def sandwich_cases():
+    stream = streams.Stream(15, "golden.sandwich")
+    return [
+        encode_case("sandwich/defaults", {"sandwich": {}}, positions={"start": 0, "count": 5},
+                    head_count=3),
+        encode_case("sandwich/parameters", {"sandwich": {"width": 10, "base": 300.0}},
+                    positions={"ids": [0, 400, 7]}, key_positions={"ids": [1000, 5]},
+                    head_count=8),
+        encode_case("sandwich/far", {"sandwich": {}}, positions={"ids": [1000000, 0]},
+                    key_positions={"ids": [300000, 2]}, head_count=2),
+        encode_case("sandwich/input", {"sandwich": {}}, input=inputs.tensor(stream, 2, 4, 4)),
+    ]
+
+
+def fire_cases():
+    stream = streams.Stream(16, "golden.fire")
+    layers = {"w1": inputs.tensor(stream, 6), "b1": inputs.tensor(stream, 6),
+              "w2": inputs.tensor(stream, 2, 6), "b2": inputs.tensor(stream, 2)}
+    # Units that are flat, dead, or begin at the same place.
+    flat = {"w1": {"shape": [4], "data": [0.0, 0.0, 2.0, 4.0]},
+            "b1": {"shape": [4], "data": [1.0, -1.0, -1.0, -2.0]},
+            "w2": {"shape": [1, 4], "data": [1.0, 2.0, -3.0, 0.5]},
+            "b2": {"shape": [1], "data": [0.25]}}
+    near, far = {"start": 0, "count": 5}, {"ids": [1000000, 3, 600]}
+    return [
+        encode_case("fire/drawn", {"fire": {"seed": 3}}, positions=near, head_count=3),
+        encode_case("fire/far", {"fire": {}}, positions=far,
+                    key_positions={"ids": [0, 599, 2 ** 20]}, head_count=2),
+        encode_case("fire/given", {"fire": {**layers, "c": 0.5, "threshold": 2.5}},
+                    positions=near),
+        encode_case("fire/width", {"fire": {"width": 5, "c": 3.0, "threshold": 100.0}},
+                    positions=far, head_count=4),
+        encode_case("fire/flat units", {"fire": flat}, positions=far,
+                    key_positions={"start": 0, "count": 9}),
+        encode_case("fire/input", {"fire": {}}, input=inputs.tensor(stream, 2, 4, 4)),
+    ]
+
+
 def bucket_ends(parameters):
     """Every rel at which the bucket differs from the one before, and that one."""
     rels = near_edges(parameters)
@@ -249,7 +324,25 @@ def random_parameters(stream, name, size):
                       "base": stream.choice([10000.0, 500.0, 1e6])}
         if size % 2 or stream.below(2):
             parameters["rotary_dim"] = 2 * (1 + stream.below(size // 2))
+        parameters.update(random_scaling(stream, parameters.get("rotary_dim", size), size))
         return parameters
+    if name == "xpos":
+        return {"layout": stream.choice(["INTERLEAVED", "HALF_SPLIT"]),
+                "scale_base": stream.choice([512.0, 1e6])}
+    if name == "kerple":
+        kernel = stream.choice(["LOG", "POWER"])
+        parameters = {"kernel": kernel, "symmetric": bool(stream.below(2)),
+                      "seed": stream.below(1000)}
+        if stream.below(2):
+            parameters["p"] = [(1 + stream.below(16)) / 8 for _ in range(size)]
+        if stream.below(2):
+            parameters["a"] = [(1 + stream.below(64)) / 32 for _ in range(size)]
+        return parameters
+    if name == "sandwich":
+        return {"width": 2 * (1 + stream.below(100)), "base": stream.choice([10000.0, 50.0])}
+    if name == "fire":
+        return {"c": stream.choice([0.1, 1.0, 7.0]), "threshold": float(1 + stream.below(1000)),
+                "width": 1 + stream.below(40), "seed": stream.below(1000)}
     if name == "alibi":
         return {"symmetric": bool(stream.below(2)), "rule": stream.choice(["PAPER", "COURSE"]),
                 "bias_max": float(1 + stream.below(16))}
@@ -259,14 +352,53 @@ def random_parameters(stream, name, size):
     return {}
 
 
+def random_scaling(stream, rotary_dim, dim):
+    """{} or {name: parameters}, for so many channels that turn of so many."""
+    def number(low, high):
+        return low + (high - low) * stream.uniform()
+
+    length = 2 ** (3 + stream.below(14))
+    name = stream.choice([None, "linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope",
+                          "proportional"])
+    if name is None or ("ntk" in name and rotary_dim == 2):
+        return {}
+    if name == "proportional" and rotary_dim != dim:
+        return {}
+    parameters = {"factor": number(1, 40)}
+    if name == "dynamic_ntk":
+        parameters["max_position"] = length
+    if name in ("yarn", "llama3", "longrope"):
+        parameters["original_length"] = length
+    if name == "yarn":
+        parameters.update(beta_fast=number(8, 64), beta_slow=number(0.5, 4),
+                          truncate=bool(stream.below(2)))
+        if stream.below(3) == 0:
+            parameters["attention_factor"] = number(0.5, 2)
+        elif stream.below(2):
+            parameters.update(mscale=number(0.5, 2), mscale_all_dim=number(0.5, 2))
+    if name == "llama3":
+        low = number(0.5, 2)
+        parameters.update(low_freq_factor=low, high_freq_factor=low + number(0.5, 8))
+    if name == "longrope":
+        for key in ("short_factors", "long_factors"):
+            parameters[key] = [number(1, 64) for _ in range(rotary_dim // 2)]
+    if name == "proportional":
+        parameters["share"] = number(0, 1)
+    return {name: parameters}
+
+
 def random_encode(number):
     """One case of a seeded family, for tests that want many."""
     stream = streams.Stream(number, "golden.encode")
-    name = stream.choice(["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"])
+    name = stream.choice(["none", "sinusoidal", "learned", "rope", "rope", "rope", "alibi",
+                          "t5_bias", "xpos", "kerple", "sandwich", "fire"])
     size, count = 2 + stream.below(30), 1 + stream.below(20)
     scheme = {name: random_parameters(stream, name, size)}
     request = {"positions": random_positions(stream, count)}
-    on_scores = name in ("alibi", "t5_bias")
+    if name == "xpos":
+        size += size % 2
+        request["positions"] = {"start": stream.below(1000000), "count": count}
+    on_scores = name in schemes.BIASES
     key_count = count
     if on_scores and stream.below(2):
         key_count = 1 + stream.below(20)
@@ -280,4 +412,5 @@ def random_encode(number):
 
 def all_cases():
     return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases() + scaling_cases()
-            + alibi_cases() + t5_cases())
+            + alibi_cases() + t5_cases() + xpos_cases() + kerple_cases() + sandwich_cases()
+            + fire_cases())

@@ -134,6 +134,7 @@ EncodeOptions Request::Encode() {
   options.head_count = json_.value("head_count", int64_t{0});
   if (json_.contains("input")) options.input = View(json_["input"]);
   options.dtype = dtype_;
+  options.of_keys = json_.value("side", "") == "KEYS";
   return options;
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/algorithm/container.h"
 #include "core/base/status.h"
 #include "core/encoding/schemes.h"
 
@@ -59,7 +60,13 @@ TEST(ConvertEvaluationTest, EveryTaskOfTheContractIsKnown) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(std::get<TrainedSettings>(plan->settings.mode).task,
               tasks->field(i)->name());
-    EXPECT_EQ(plan->schemes.size(), AllSchemes().size());
+    for (const NamedScheme& scheme : plan->schemes) {
+      EXPECT_TRUE(scheme.resolved.info->is_raced) << scheme.name;
+    }
+    EXPECT_EQ(static_cast<int64_t>(plan->schemes.size()),
+              absl::c_count_if(AllSchemes(), [](const SchemeInfo& info) {
+                return info.is_raced;
+              }));
   }
 }
 

@@ -23,6 +23,9 @@ class DynamicNtk final : public RopeScaling {
     const double length = std::max(shape.length, max_position_);
     return ScaleBase(shape, factor_ * length / max_position_ - (factor_ - 1));
   }
+  Lengths lengths() const override {
+    return {static_cast<int64_t>(max_position_), max_position_ * factor_};
+  }
   bool depends_on_length() const override { return true; }
 
  private:

@@ -34,6 +34,10 @@ class Llama3 final : public RopeScaling {
     for (double& frequency : scaled.frequencies) frequency = Scaled(frequency);
     return scaled;
   }
+  Lengths lengths() const override {
+    return {static_cast<int64_t>(settings_.original_length),
+            settings_.original_length * settings_.factor};
+  }
 
  private:
   double Scaled(double frequency) const {

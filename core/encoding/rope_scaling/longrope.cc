@@ -10,6 +10,7 @@
 //   sqrt(1 + ln factor / ln L0)    for a factor above 1, else 1,
 //
 // on short inputs, too: a model is trained with one factor.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -23,9 +24,10 @@ using Factors = std::vector<double>;
 
 class LongRope final : public RopeScaling {
  public:
-  LongRope(double original_length, Factors short_factors, Factors long_factors,
-           double attention_factor)
-      : original_length_(original_length),
+  LongRope(double factor, double original_length, Factors short_factors,
+           Factors long_factors, double attention_factor)
+      : factor_(factor),
+        original_length_(original_length),
         short_factors_(std::move(short_factors)),
         long_factors_(std::move(long_factors)),
         attention_factor_(attention_factor) {}
@@ -49,6 +51,9 @@ class LongRope final : public RopeScaling {
     }
     return scaled;
   }
+  Lengths lengths() const override {
+    return {static_cast<int64_t>(original_length_), original_length_ * factor_};
+  }
   double attention_factor() const override { return attention_factor_; }
   bool depends_on_length() const override { return true; }
   int64_t rotary_dim() const override {
@@ -57,6 +62,7 @@ class LongRope final : public RopeScaling {
   }
 
  private:
+  const double factor_;
   const double original_length_;
   const Factors short_factors_;  // [pairs] or empty
   const Factors long_factors_;   // [pairs] or empty
@@ -85,8 +91,8 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
   const auto original_length =
       static_cast<double>(arguments.Integer("original_length"));
   return std::make_unique<LongRope>(
-      original_length, arguments.Numbers("short_factors"),
-      arguments.Numbers("long_factors"),
+      arguments.Number("factor"), original_length,
+      arguments.Numbers("short_factors"), arguments.Numbers("long_factors"),
       AttentionFactor(arguments, original_length));
 }
 

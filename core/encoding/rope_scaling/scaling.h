@@ -53,6 +53,13 @@ class RopeScaling {
   virtual absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const = 0;
   // Cosines and sines are multiplied by it, whatever the shape.
   virtual double attention_factor() const { return 1; }
+  // The length that was trained for and the one aimed at, as far as the
+  // parameters say, else 0.
+  struct Lengths {
+    int64_t original = 0;
+    double target = 0;
+  };
+  virtual Lengths lengths() const { return {}; }
   // Whether frequencies follow from the call's length.
   virtual bool depends_on_length() const { return false; }
   // The rotary dimension its parameters were made for; 0 if any will do.

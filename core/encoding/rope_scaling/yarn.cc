@@ -66,6 +66,10 @@ class Yarn final : public RopeScaling {
     }
     return scaled;
   }
+  Lengths lengths() const override {
+    return {static_cast<int64_t>(settings_.original_length),
+            settings_.original_length * settings_.factor};
+  }
   double attention_factor() const override { return attention_factor_; }
 
  private:

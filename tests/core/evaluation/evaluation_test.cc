@@ -40,6 +40,7 @@ std::vector<EvaluatedScheme> AllSuited(const EvaluationSettings& settings) {
   const TrainingSetting setting = SettingOf(settings);
   std::vector<EvaluatedScheme> schemes;
   for (const SchemeInfo& info : AllSchemes()) {
+    if (info.is_causal_only && !setting.causal) continue;
     auto scheme = MakeScheme(info, {}, &setting);
     EXPECT_TRUE(scheme.ok()) << scheme.status();
     schemes.push_back({std::string(info.name), *std::move(scheme)});
@@ -79,16 +80,19 @@ TEST(EvaluationTest, RunsEveryTaskWithEveryScheme) {
   for (const absl::string_view task : TaskNames()) {
     SCOPED_TRACE(task);
     const EvaluationJob job = MustCreate(Tiny(task));
+    EvaluationSettings settings = Tiny(task);
+    ASSERT_TRUE(FillDefaults(&settings).ok());
+    const size_t scheme_count = AllSuited(settings).size();
     ThreadPool pool(2);
     Recorder recorder;
     const auto summary = job.Run(pool, nullptr, recorder);
     ASSERT_TRUE(summary.ok()) << summary.status();
     EXPECT_FALSE(summary->partial);
-    EXPECT_EQ(recorder.cells.size(), AllSchemes().size() * 2 * 2);
-    EXPECT_EQ(recorder.steps.size(), AllSchemes().size() * 2 * 12);
+    EXPECT_EQ(recorder.cells.size(), scheme_count * 2 * 2);
+    EXPECT_EQ(recorder.steps.size(), scheme_count * 2 * 12);
     EXPECT_TRUE(std::is_sorted(recorder.shares.begin(), recorder.shares.end()));
     EXPECT_LE(recorder.shares.back(), 1);
-    EXPECT_EQ(summary->gates.size(), AllSchemes().size());
+    EXPECT_EQ(summary->gates.size(), scheme_count);
     std::set<std::string> metrics;
     for (const EvaluationRow& row : summary->rows) {
       metrics.insert(row.metric);
@@ -110,7 +114,8 @@ TEST(EvaluationTest, RunsPatterns) {
   Recorder recorder;
   const auto summary = job.Run(pool, nullptr, recorder);
   ASSERT_TRUE(summary.ok()) << summary.status();
-  EXPECT_EQ(recorder.cells.size(), AllSchemes().size() * 5);
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  EXPECT_EQ(recorder.cells.size(), AllSuited(settings).size() * 5);
   EXPECT_TRUE(recorder.cells[0].attention_map.has_value());
   EXPECT_THAT(summary->gates, IsEmpty());
 }

@@ -78,7 +78,7 @@ TEST(ParametersTest, ScalingsOfEveryKindKeepTheirPromises) {
       SCOPED_TRACE(::testing::Message() << parameter.name << " " << factor);
       Arguments arguments;
       arguments.Set(parameter.name, true);
-      arguments.Set(parameter.name + ".factor", factor);
+      arguments.Set(absl::StrCat(parameter.name, ".factor"), factor);
       ExpectKept("rope", arguments);
     }
   }
