@@ -196,13 +196,13 @@ def kerple_bias(head_count, query_positions, key_positions, kernel="LOG", p=(), 
                 symmetric=False, seed=0):
     """[H, Tq, Tk]."""
     def drawn(purpose, end):
+        # In double: what is drawn is a parameter, and a far distance's power shows its last bit.
         stream = Stream(seed, purpose)
-        least = WIDE(0.01)
-        return [least + (end - least) * WIDE(stream.uniform()) for _ in range(head_count)]
+        return [0.01 + (end - 0.01) * stream.uniform() for _ in range(head_count)]
 
     distance = np.abs(offsets(query_positions, key_positions))
-    p = np.array(p or drawn("kerple.p", WIDE(2)), dtype=WIDE)[:, None, None]
-    a = np.array(a or drawn("kerple.a", WIDE(1)), dtype=WIDE)[:, None, None]
+    p = np.array(p or drawn("kerple.p", 2.0), dtype=WIDE)[:, None, None]
+    a = np.array(a or drawn("kerple.a", 1.0), dtype=WIDE)[:, None, None]
     return -a * distance ** p if kernel == "POWER" else -p * np.log1p(a * distance)
 
 
