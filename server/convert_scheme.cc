@@ -217,8 +217,9 @@ absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
 }
 
 absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
-                                             const TrainingSetting* setting) {
-  return Resolve(Given{&info, Arguments()}, setting);
+                                             const TrainingSetting* setting,
+                                             Arguments arguments) {
+  return Resolve(Given{&info, std::move(arguments)}, setting);
 }
 
 }  // namespace locus::server

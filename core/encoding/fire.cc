@@ -29,6 +29,9 @@ namespace {
 constexpr double kEpsilon = 1e-6;
 // What a few bytes of request may make us draw.
 constexpr int64_t kMaxDrawn = int64_t{1} << 20;
+// Logarithms are kept for positions below this; those beyond are computed when
+// asked for.
+constexpr int64_t kMaxKept = int64_t{1} << 18;
 
 // All numbers of the scheme, in the order in which they are trained.
 struct FireNumbers {
@@ -118,14 +121,29 @@ class Lines {
 
 class FireBias final : public ScoreBias {
  public:
-  FireBias(FireNumbers numbers, bool trainable)
+  // max_position: of the call.
+  FireBias(FireNumbers numbers, int64_t max_position, bool trainable)
       : numbers_(std::move(numbers)),
         trainable_(trainable),
         lines_(numbers_),
-        is_small_(LargestMagnitude() <= 64) {}
+        is_small_(LargestMagnitude() <= 64),
+        threshold_psi_(
+            std::log1p(std::abs(numbers_.c()) * numbers_.threshold())) {
+    if (trainable || max_position >= kMaxKept) return;
+    for (int64_t n = 0; n <= max_position; ++n) {
+      kept_.push_back(
+          std::log1p(std::abs(numbers_.c()) * static_cast<double>(n)));
+    }
+  }
 
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
+    const int64_t distance = std::abs(query_position - key_position);
+    const auto kept = static_cast<int64_t>(kept_.size());
+    if (distance < kept && query_position < kept) {
+      const double span = std::max(kept_[query_position], threshold_psi_);
+      return lines_.At(head, kept_[distance] / (span + kEpsilon));
+    }
     const double x = Input(query_position, key_position);
     return trainable_ ? numbers_.Output(head, x) : lines_.At(head, x);
   }
@@ -201,6 +219,8 @@ class FireBias final : public ScoreBias {
   const bool trainable_;
   const Lines lines_;
   const bool is_small_;
+  const double threshold_psi_;
+  std::vector<double> kept_;  // psi of positions and distances
 };
 
 class Fire final : public SchemeFormula {
@@ -240,7 +260,8 @@ class Fire final : public SchemeFormula {
         layers_.empty() ? Drawn(heads) : std::vector<double>();
     const std::vector<double>& layers = layers_.empty() ? drawn : layers_;
     numbers.values.insert(numbers.values.end(), layers.begin(), layers.end());
-    return std::make_unique<FireBias>(std::move(numbers), geometry.trainable);
+    return std::make_unique<FireBias>(std::move(numbers), geometry.max_position,
+                                      geometry.trainable);
   }
 
  private:

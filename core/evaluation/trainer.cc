@@ -243,16 +243,17 @@ absl::StatusOr<double> Trainer<T>::Step(absl::Span<const Example> batch,
 }
 
 template <typename T>
-absl::Status Trainer<T>::Test(absl::Span<const Example> examples,
-                              ThreadPool& pool, const StopCheck& stop,
-                              const Answer& answer) {
+absl::Status Trainer<T>::TestAs(const Scheme& scheme,
+                                absl::Span<const Example> examples,
+                                ThreadPool& pool, const StopCheck& stop,
+                                const Answer& answer) {
   int64_t length = 1;
   for (const Example& e : examples) {
     length = std::max(length, static_cast<int64_t>(e.tokens.size()));
   }
   LOCUS_ASSIGN_OR_RETURN(
       const auto tables,
-      PositionTables<T>::Create(scheme_, weights_.shape(), length));
+      PositionTables<T>::Create(scheme, weights_.shape(), length));
   CopySchemeParameters(tables.get());
   if (!packed_) weights_.Pack(pool, /*for_backward=*/false);
   packed_ = true;

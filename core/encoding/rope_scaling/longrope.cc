@@ -111,6 +111,7 @@ RopeScalingInfo DescribeLongRope() {
                           .name = "long_factors",
                           .description = "one for each pair, for longer calls"},
                          GivenAttentionFactor()},
+          .can_retrofit = false,
           .make = Make};
 }
 

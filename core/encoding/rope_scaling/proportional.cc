@@ -50,6 +50,7 @@ RopeScalingInfo DescribeProportional() {
                           .min = 0,
                           .max = 1},
                          ScalingFactor()},
+          .can_retrofit = false,
           .make = Make};
 }
 

@@ -73,6 +73,9 @@ struct RopeScalingInfo {
   absl::string_view name;
   absl::string_view description;
   std::vector<Parameter> parameters;
+  // Whether a factor alone says how to stretch a model that was trained without
+  // it.
+  bool can_retrofit = true;
   // Takes checked arguments, by the names of `parameters`.
   absl::StatusOr<std::unique_ptr<RopeScaling>> (*make)(
       const Arguments& arguments);
