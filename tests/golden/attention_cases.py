@@ -213,5 +213,6 @@ def breadth_attention_cases():
 
 
 def all_cases():
-    return (masked_row_cases() + scaling_attention_cases() + breadth_attention_cases() + decoding_cases() + mask_shape_cases()
+    return (masked_row_cases() + scaling_attention_cases() + breadth_attention_cases()
+            + decoding_cases() + mask_shape_cases()
             + [random_attend(number) for number in range(48)])

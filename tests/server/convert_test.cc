@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "core/encoding/schemes.h"
@@ -122,7 +123,7 @@ TEST(ConvertSchemeTest, ChoicesAreTheEnumsValuesInOrder) {
                 static_cast<int>(parameter.choices.size()));
       for (int i = 1; i < type->value_count(); ++i) {
         EXPECT_TRUE(type->value(i)->name().ends_with(
-            "_" + std::string(parameter.choices[i - 1])));
+            absl::StrCat("_", parameter.choices[i - 1])));
       }
     }
   }
