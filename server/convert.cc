@@ -1,5 +1,6 @@
 #include "server/convert.h"
 
+#include <numbers>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -103,6 +104,28 @@ void Attach(Tensor tensor, v1::Tensor* proto, Attachments& attachments) {
   attachments.Add(proto, tensor.TakeBytes(), bytes);
 }
 
+// What follows from the frequencies, so that nobody has to derive it.
+void Explain(const RotationEncoding& rotation, v1::RotationEncoding* proto) {
+  constexpr double kTurn = 2 * std::numbers::pi;
+  for (const double frequency : rotation.frequencies) {
+    proto->add_wavelengths(kTurn / frequency);
+  }
+  const Rotation::Origin& origin = rotation.origin;
+  if (origin.frequencies.empty()) return;
+  proto->mutable_unscaled_frequencies()->Assign(origin.frequencies.begin(),
+                                                origin.frequencies.end());
+  if (origin.original_length == 0) return;
+  proto->set_original_length(origin.original_length);
+  proto->set_target_length(origin.target_length);
+  for (const double frequency : origin.frequencies) {
+    proto->add_original_turns(static_cast<double>(origin.original_length) *
+                              frequency / kTurn);
+  }
+  for (const double frequency : rotation.frequencies) {
+    proto->add_target_turns(origin.target_length * frequency / kTurn);
+  }
+}
+
 void ToProto(const Parameter& parameter, v1::SchemeParameter* proto) {
   proto->set_name(std::string(parameter.name));
   proto->set_type(std::string(parameter.KindName()));
@@ -175,6 +198,12 @@ absl::StatusOr<EncodeOptions> ToEncodeOptions(
     }
     options.dtype = *dtype;
   }
+  if (!v1::RotatedSide_IsValid(request.side())) {
+    return InvalidField("side",
+                        absl::StrCat("is ", static_cast<int>(request.side()),
+                                     "; must be one of QUERIES, KEYS"));
+  }
+  options.of_keys = request.side() == v1::ROTATED_SIDE_KEYS;
   return options;
 }
 
@@ -273,10 +302,13 @@ void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply) {
     proto->mutable_frequencies()->Assign(rotation->frequencies.begin(),
                                          rotation->frequencies.end());
     proto->set_attention_factor(rotation->attention_factor);
+    Explain(*rotation, proto);
   } else if (auto* bias = std::get_if<BiasEncoding>(&encoding.numbers)) {
     v1::BiasEncoding* proto = response.mutable_bias();
     Attach(std::move(bias->bias), proto->mutable_bias(), attachments);
     proto->mutable_slopes()->Assign(bias->slopes.begin(), bias->slopes.end());
+    proto->mutable_bucket_edges()->Assign(bias->bucket_edges.begin(),
+                                          bias->bucket_edges.end());
   }
   if (encoding.output.has_value()) {
     Attach(*std::move(encoding.output), response.mutable_output(), attachments);

@@ -40,9 +40,10 @@ absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
                                              const TrainingSetting* setting,
                                              absl::string_view field);
 
-// A scheme of which nothing was said.
+// A scheme of which nothing was said, or what the arguments say.
 absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
-                                             const TrainingSetting* setting);
+                                             const TrainingSetting* setting,
+                                             Arguments arguments = {});
 
 // A bound on what these allocate: tables become doubles, whatever they are sent
 // as.

@@ -8,6 +8,7 @@
 #include "core/base/shape.h"
 #include "core/base/status.h"
 #include "core/encoding/schemes.h"
+#include "core/evaluation/retrofit.h"
 
 namespace locus::server {
 namespace {
@@ -44,9 +45,22 @@ absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
   }
   if (!given.empty()) return schemes;
   for (const SchemeInfo& info : AllSchemes()) {
+    if (setting != nullptr && !info.is_raced) continue;
     LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
                            ResolveScheme(info, setting));
     add(std::move(resolved));
+  }
+  return schemes;
+}
+
+absl::StatusOr<std::vector<NamedScheme>> ToRetrofitSchemes(
+    const TrainingSetting& setting) {
+  std::vector<NamedScheme> schemes;
+  for (RetrofitScheme& scheme : RetrofitSchemes(setting.train_length)) {
+    LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
+                           ResolveScheme(*FindScheme("rope"), &setting,
+                                         std::move(scheme.arguments)));
+    schemes.push_back({std::move(scheme.name), std::move(resolved)});
   }
   return schemes;
 }
@@ -178,7 +192,11 @@ absl::StatusOr<EvaluationPlan> ToEvaluationPlan(
   settings.seed_count = request.seed_count();
   LOCUS_RETURN_IF_ERROR(FillDefaults(&settings));
   const TrainingSetting setting = SettingOf(settings);
-  LOCUS_ASSIGN_OR_RETURN(plan.schemes, ToSchemes(request.schemes(), &setting));
+  const bool retrofit =
+      request.trained().has_retrofit() && request.schemes().empty();
+  LOCUS_ASSIGN_OR_RETURN(plan.schemes,
+                         retrofit ? ToRetrofitSchemes(setting)
+                                  : ToSchemes(request.schemes(), &setting));
   return plan;
 }
 

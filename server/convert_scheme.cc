@@ -1,6 +1,7 @@
 // Scheme messages, by reflection: the field that is set in the oneof names the
-// scheme, and each field set in its message is an argument of that name. What a
-// scheme takes is declared in core; tests hold the contract to it.
+// scheme, and each field set in its message is an argument of that name; what a
+// message inside it holds are arguments such as `yarn.factor`. What a scheme
+// takes is declared in core; tests hold the contract to it.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/reflection.h>
@@ -76,14 +77,40 @@ absl::StatusOr<Arguments::Value> ToValue(const Message& message,
   }
 }
 
-absl::StatusOr<Arguments> ToArguments(const Message& message) {
+// Whether a field is a message of further arguments, rather than a tensor.
+bool IsGroup(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+         field.message_type() != v1::Tensor::descriptor();
+}
+
+// Adds what is set in a message to `arguments`, its names after `prefix`.
+absl::Status AddArguments(const Message& message, const std::string& prefix,
+                          Arguments& arguments) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
-  Arguments arguments;
   for (const FieldDescriptor* field : fields) {
-    LOCUS_ASSIGN_OR_RETURN(Arguments::Value value, ToValue(message, *field));
-    arguments.Set(field->name(), std::move(value));
+    const std::string name = absl::StrCat(prefix, field->name());
+    if (IsGroup(*field)) {
+      arguments.Set(name, true);
+      const auto& group = message.GetReflection()->GetMessage(message, field);
+      LOCUS_RETURN_IF_ERROR(
+          AddArguments(group, absl::StrCat(name, "."), arguments));
+      continue;
+    }
+    auto value = ToValue(message, *field);
+    if (!value.ok()) {
+      return prefix.empty()
+                 ? value.status()
+                 : Within(prefix.substr(0, prefix.size() - 1), value.status());
+    }
+    arguments.Set(name, *std::move(value));
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Arguments> ToArguments(const Message& message) {
+  Arguments arguments;
+  LOCUS_RETURN_IF_ERROR(AddArguments(message, "", arguments));
   return arguments;
 }
 
@@ -98,6 +125,21 @@ struct Given {
   const SchemeInfo* info;
   Arguments arguments;
 };
+
+// Errors are relative to the message.
+absl::StatusOr<Randomization> ToRandomization(
+    const v1::RandomizedPositions& given) {
+  Randomization randomization;
+  if (given.has_maximum()) randomization.maximum = given.maximum();
+  randomization.seed = given.seed();
+  constexpr int64_t kLargest = int64_t{1} << 53;
+  if (randomization.maximum < 1 || randomization.maximum > kLargest) {
+    return InvalidField("maximum",
+                        absl::StrCat("is ", randomization.maximum,
+                                     "; must be from 1 to ", kLargest));
+  }
+  return randomization;
+}
 
 // Field paths in errors begin with `field`.
 absl::StatusOr<Given> ToGiven(const v1::Scheme& scheme,
@@ -151,6 +193,13 @@ absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
   LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, "scheme"));
   auto made = MakeScheme(*given.info, std::move(given.arguments), setting);
   if (!made.ok()) return Within("scheme", made.status());
+  if (scheme.has_randomized()) {
+    const auto randomization = ToRandomization(scheme.randomized());
+    if (!randomization.ok()) {
+      return Within("scheme.randomized", randomization.status());
+    }
+    (*made)->Randomize(*randomization);
+  }
   return made;
 }
 
@@ -158,14 +207,19 @@ absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
                                              const TrainingSetting* setting,
                                              absl::string_view field) {
   LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, field));
+  if (scheme.has_randomized()) {
+    return InvalidField(absl::StrCat(field, ".randomized"),
+                        "is set; only Encode and Attend randomise positions");
+  }
   auto resolved = Resolve(std::move(given), setting);
   if (!resolved.ok()) return Within(field, resolved.status());
   return resolved;
 }
 
 absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
-                                             const TrainingSetting* setting) {
-  return Resolve(Given{&info, Arguments()}, setting);
+                                             const TrainingSetting* setting,
+                                             Arguments arguments) {
+  return Resolve(Given{&info, std::move(arguments)}, setting);
 }
 
 }  // namespace locus::server

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/base/dtype.h"
 #include "core/base/product.h"
 
@@ -75,6 +76,8 @@ Json Value(const Parameter& parameter, const Arguments& arguments) {
       return Describe(arguments.Tensor(parameter.name));
     case ParameterKind::kSeed:
       return arguments.Seed(parameter.name);
+    case ParameterKind::kGroup:
+      return Json::object();
   }
   return nullptr;
 }
@@ -85,7 +88,10 @@ Json Describe(const NamedScheme& scheme) {
   Json parameters = Json::object();
   for (const Parameter& parameter : info.parameters) {
     if (!arguments.Has(parameter.name)) continue;
-    parameters[std::string(parameter.name)] = Value(parameter, arguments);
+    // `yarn.factor` stands inside `yarn`.
+    const std::string place =
+        absl::StrCat("/", absl::StrReplaceAll(parameter.name, {{".", "/"}}));
+    parameters[Json::json_pointer(place)] = Value(parameter, arguments);
   }
   return {{"name", scheme.name},
           {"kind", std::string(info.name)},

@@ -22,6 +22,7 @@ constexpr char kFooter[] = R"(Examples:
   locus check --scheme rope
   locus evaluate --task copy --scheme rope --scheme alibi
   locus plot heatmap --scheme sinusoidal --out table.svg
+  locus explain --hf-config config.json
   locus load --rate 2000 --duration 30s
 
 Without --server the service runs inside this process. `locus COMMAND --help`
@@ -32,8 +33,9 @@ constexpr int kUsageExitCode = 2;
 
 // The list of commands, in the order of the help.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes, AddEncode, AddAttend, AddCheck,  AddEvaluate,
-    AddPlot,    AddLoad,   AddHealth, AddVersion};
+    AddSchemes,       AddEncode, AddAttend,  AddCheck,
+    AddEvaluate,      AddPlot,   AddExplain, AddHfConfig,
+    AddConvertLayout, AddLoad,   AddHealth,  AddVersion};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;

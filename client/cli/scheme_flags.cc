@@ -1,34 +1,77 @@
 #include "client/cli/scheme_flags.h"
 
+#include <utility>
+
 #include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/output.h"
 #include "client/cli/scheme_text.h"
 #include "client/cli/usage.h"
+#include "client/file.h"
 #include "client/npy.h"
 #include "client/status_macros.h"
 
 namespace locus::client {
+namespace {
+
+// No configuration is longer.
+constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
+
+absl::StatusOr<HfModel> ReadConfigFile(const std::string& path) {
+  CLIENT_ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
+  CLIENT_ASSIGN_OR_RETURN(const std::string text, file.Read(kMaxConfigBytes));
+  absl::StatusOr<HfModel> model = ReadHfConfig(text);
+  if (model.ok()) return model;
+  return absl::InvalidArgumentError(
+      absl::StrCat(file.name(), ": ", model.status().message()));
+}
+
+}  // namespace
 
 void AddSchemeFlags(CLI::App& command, SchemeFlags& flags) {
+  CLI::Option* scheme =
+      command
+          .add_option("-s,--scheme", flags.scheme,
+                      "A name, or a scheme in protobuf text form; see `locus "
+                      "schemes`")
+          ->type_name("SCHEME");
   command
-      .add_option("-s,--scheme", flags.scheme,
-                  "A name, or a scheme in protobuf text form; see `locus "
-                  "schemes`")
-      ->type_name("SCHEME")
-      ->required();
+      .add_option("--hf-config", flags.hf_config,
+                  "The scheme of a model's config.json, instead of --scheme")
+      ->type_name("JSON")
+      ->excludes(scheme);
   command
       .add_option("--table", flags.table,
                   "The scheme's table from a file (learned, t5_bias)")
       ->type_name("NPY");
 }
 
-absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags) {
-  absl::StatusOr<v1::Scheme> scheme = ParseScheme(flags.scheme);
-  if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
-  if (flags.table.empty()) return scheme;
+absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags) {
+  HfModel model;
+  if (!flags.hf_config.empty()) {
+    absl::StatusOr<HfModel> read = ReadConfigFile(flags.hf_config);
+    if (!read.ok()) return AsUsage(read.status(), "--hf-config");
+    model = *std::move(read);
+    for (const std::string& note : model.notes) {
+      WriteError(absl::StrCat("--hf-config: ", note));
+    }
+  } else if (flags.scheme.empty()) {
+    return UsageError("--scheme is required");
+  } else {
+    absl::StatusOr<v1::Scheme> scheme = ParseScheme(flags.scheme);
+    if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
+    model.scheme = *std::move(scheme);
+  }
+  if (flags.table.empty()) return model;
   const absl::StatusOr<v1::Tensor> table = ReadNpy(flags.table);
   if (!table.ok()) return AsUsage(table.status(), "--table");
-  CLIENT_RETURN_IF_ERROR(AsUsage(SetTable(*table, &*scheme), "--table"));
-  return scheme;
+  CLIENT_RETURN_IF_ERROR(AsUsage(SetTable(*table, &model.scheme), "--table"));
+  return model;
+}
+
+absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags) {
+  CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadModel(flags));
+  return std::move(model.scheme);
 }
 
 }  // namespace locus::client

@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/cli11_fwd.h"
+#include "client/cli/hf_config.h"
 #include "locus/v1/scheme.pb.h"
 
 namespace locus::client {
@@ -12,11 +13,17 @@ namespace locus::client {
 struct SchemeFlags {
   std::string scheme;
   std::string table;
+  // A model's config.json, instead of `scheme`.
+  std::string hf_config;
 };
 
 void AddSchemeFlags(CLI::App& command, SchemeFlags& flags);
 
-// A usage error if the text or the file makes no sense.
+// A usage error if the text or the file makes no sense. What a configuration
+// holds that was not understood is said on standard error.
 absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags);
+
+// The same with the sizes that a configuration has; 0 without one.
+absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags);
 
 }  // namespace locus::client

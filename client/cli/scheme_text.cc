@@ -56,7 +56,8 @@ std::vector<std::string> FieldNames(const Descriptor& message) {
 absl::Status UnknownField(const Tokenizer::Token& token,
                           const Descriptor& message) {
   const bool is_scheme = &message == v1::Scheme::descriptor();
-  const std::vector<std::string> names = FieldNames(message);
+  const std::vector<std::string> names =
+      is_scheme ? SchemeNames() : FieldNames(message);
   return ErrorAt(
       token.line, token.column,
       absl::StrCat(is_scheme ? "there is no scheme \"" : "there is no field \"",
@@ -185,7 +186,7 @@ class Completer {
 
 const FieldDescriptor* ChosenField(const v1::Scheme& scheme) {
   return v1::Scheme::GetReflection()->GetOneofFieldDescriptor(
-      scheme, v1::Scheme::descriptor()->oneof_decl(0));
+      scheme, v1::Scheme::descriptor()->FindOneofByName("kind"));
 }
 
 }  // namespace
@@ -211,7 +212,12 @@ absl::StatusOr<v1::Scheme> ParseScheme(const std::string& text) {
 }
 
 std::vector<std::string> SchemeNames() {
-  return FieldNames(*v1::Scheme::descriptor());
+  const auto& kinds = *v1::Scheme::descriptor()->FindOneofByName("kind");
+  std::vector<std::string> names;
+  for (int i = 0; i < kinds.field_count(); ++i) {
+    names.push_back(kinds.field(i)->name());
+  }
+  return names;
 }
 
 std::string SchemeName(const v1::Scheme& scheme) {

@@ -205,8 +205,15 @@ absl::Status ApplyScheme(const Scheme& scheme, AttentionProblem& problem) {
       scheme.Compile({.dim = problem.dim,
                       .head_count = problem.query_head_count,
                       .max_position = std::max(problem.query_positions.max(),
-                                               problem.key_positions.max())}));
+                                               problem.key_positions.max()),
+                      .min_position = std::min(problem.query_positions.min(),
+                                               problem.key_positions.min())}));
   if (auto* rotation = std::get_if<Rotation>(&compiled)) {
+    if (rotation->is_causal && !problem.causal) {
+      return InvalidField("options.causal",
+                          absl::StrCat("is false; ", scheme.name(),
+                                       " only has a meaning in causal calls"));
+    }
     problem.rotation = std::move(*rotation);
   } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled)) {
     problem.bias = std::move(*bias);
@@ -287,6 +294,8 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
     LOCUS_ASSIGN_OR_RETURN(problem.mask, BroadcastMask(*options.mask, problem));
   }
   LOCUS_RETURN_IF_ERROR(ResolvePositions(scheme, options, problem));
+  LOCUS_RETURN_IF_ERROR(
+      scheme.Place(&problem.query_positions, &problem.key_positions));
   LOCUS_RETURN_IF_ERROR(ApplyScheme(scheme, problem));
   if (!OutputBytes(problem)) {
     return LimitExceeded("heads.q.shape", "max_message_bytes",

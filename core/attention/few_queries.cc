@@ -44,8 +44,8 @@ class FewQueries {
     if (problem_.rotation) {
       query_angles_.Fill(*problem_.rotation, problem_.query_positions, pool_,
                          stopper_);
-      key_angles_.Fill(*problem_.rotation, problem_.key_positions, pool_,
-                       stopper_);
+      key_angles_.Fill(problem_.rotation->OfKeys(), problem_.key_positions,
+                       pool_, stopper_);
     }
     PackQueries();
     results_.resize(row_count_ * chunk_count_);

@@ -378,10 +378,13 @@ absl::Status ModuleJob::Plan::CompileCode() {
   if (scheme->site() != Site::kEmbeddings) return absl::OkStatus();
   LOCUS_ASSIGN_OR_RETURN(code_positions,
                          EmbeddingPositions(options, token_count));
+  Positions no_keys;
+  LOCUS_RETURN_IF_ERROR(scheme->Place(&code_positions, &no_keys));
   LOCUS_ASSIGN_OR_RETURN(
       CompiledScheme compiled,
-      scheme->Compile(
-          {.dim = model_dim, .max_position = code_positions.max()}));
+      scheme->Compile({.dim = model_dim,
+                       .max_position = code_positions.max(),
+                       .min_position = code_positions.min()}));
   code = std::get<std::unique_ptr<AdditiveCode>>(std::move(compiled));
   LOCUS_ASSIGN_OR_RETURN(none, MakeScheme(*FindScheme("none"), {}));
   return absl::OkStatus();

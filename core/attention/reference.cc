@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <vector>
 
 #include "core/attention/problem.h"
@@ -13,15 +14,16 @@ namespace {
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 std::vector<double> RotatedRow(const AttentionProblem& problem,
+                               const std::optional<Rotation>& rotation,
                                const TensorView& tensor, int64_t element,
                                int64_t position) {
   std::vector<double> row(problem.dim);
   ReadRow(tensor.dtype, tensor.at(element), problem.dim, row.data());
-  if (problem.rotation) {
-    std::vector<double> cos(problem.rotation->pair_count());
-    std::vector<double> sin(problem.rotation->pair_count());
-    problem.rotation->Angles(position, cos.data(), sin.data());
-    problem.rotation->Apply(cos.data(), sin.data(), row.data());
+  if (rotation) {
+    std::vector<double> cos(rotation->pair_count());
+    std::vector<double> sin(rotation->pair_count());
+    rotation->Angles(position, cos.data(), sin.data());
+    rotation->Apply(cos.data(), sin.data(), row.data());
   }
   return row;
 }
@@ -30,16 +32,18 @@ std::vector<double> RotatedRow(const AttentionProblem& problem,
 std::vector<double> Scores(const AttentionProblem& problem, int64_t b,
                            int64_t h, int64_t i) {
   const std::vector<double> query =
-      RotatedRow(problem, problem.inputs.q, problem.QueryRow(b, h, i),
-                 problem.query_positions[i]);
+      RotatedRow(problem, problem.rotation, problem.inputs.q,
+                 problem.QueryRow(b, h, i), problem.query_positions[i]);
+  std::optional<Rotation> of_keys;
+  if (problem.rotation) of_keys = problem.rotation->OfKeys();
   const KeyInterval visible = problem.VisibleKeys(i);
   std::vector<double> scores(problem.key_count, kHidden);
   for (int64_t j = visible.first; j < visible.last; ++j) {
     const double added = problem.mask ? problem.mask->At(b, h, i, j) : 0;
     if (added == kHidden) continue;
     const std::vector<double> key = RotatedRow(
-        problem, problem.inputs.k, problem.KeyRow(b, problem.KeyHead(h), j),
-        problem.key_positions[j]);
+        problem, of_keys, problem.inputs.k,
+        problem.KeyRow(b, problem.KeyHead(h), j), problem.key_positions[j]);
     double score = 0;
     for (int64_t d = 0; d < problem.dim; ++d) score += query[d] * key[d];
     score *= problem.scale;

@@ -102,8 +102,8 @@ class TiledAttention {
     if (problem_.rotation) {
       query_angles_.Fill(*problem_.rotation, problem_.query_positions, pool_,
                          stopper_);
-      key_angles_.Fill(*problem_.rotation, problem_.key_positions, pool_,
-                       stopper_);
+      key_angles_.Fill(problem_.rotation->OfKeys(), problem_.key_positions,
+                       pool_, stopper_);
     }
     for (int64_t first = 0; first < head_count; first += wave_heads) {
       const int64_t count = std::min(wave_heads, head_count - first);

@@ -27,6 +27,7 @@ absl::StatusOr<Positions> Positions::Range(int64_t start, int64_t count) {
   positions.start_ = start;
   positions.size_ = count;
   positions.max_ = count == 0 ? -1 : start + count - 1;
+  positions.min_ = count == 0 ? 0 : start;
   return positions;
 }
 
@@ -39,6 +40,7 @@ absl::StatusOr<Positions> Positions::Ids(std::vector<int64_t> ids) {
           absl::StrCat("is ", ids[i], "; positions must not be negative"));
     }
     positions.max_ = std::max(positions.max_, ids[i]);
+    positions.min_ = i == 0 ? ids[i] : std::min(positions.min_, ids[i]);
   }
   positions.size_ = static_cast<int64_t>(ids.size());
   bool consecutive = true;

@@ -29,12 +29,15 @@ class Positions {
   bool is_range() const { return is_range_; }
   // The largest position; -1 if there is none.
   int64_t max() const { return max_; }
+  // The smallest position; 0 if there is none.
+  int64_t min() const { return min_; }
 
  private:
   bool is_range_ = true;
   int64_t start_ = 0;
   int64_t size_ = 0;
   int64_t max_ = -1;
+  int64_t min_ = 0;
   std::shared_ptr<const std::vector<int64_t>> ids_;
 };
 

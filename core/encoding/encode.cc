@@ -19,6 +19,10 @@ absl::Status CheckExtent(absl::string_view axis, int64_t expected,
                                    " must be ", expected));
 }
 
+int64_t SmallestOf(const Positions& queries, const Positions& keys) {
+  return keys.size() == 0 ? queries.min() : std::min(queries.min(), keys.min());
+}
+
 Positions FirstPositions(int64_t count) {
   return *Positions::Range(0, count);  // an extent is never negative
 }
@@ -43,12 +47,19 @@ absl::StatusOr<EncodeJob> EncodeJob::Create(const Scheme& scheme,
   EncodeJob job;
   job.options_ = std::move(options);
   LOCUS_RETURN_IF_ERROR(job.ResolveDefaults(scheme));
+  LOCUS_RETURN_IF_ERROR(scheme.Place(&job.positions_, &job.key_positions_));
   LOCUS_ASSIGN_OR_RETURN(
       job.compiled_,
-      scheme.Compile({.dim = job.options_.dim,
-                      .head_count = job.options_.head_count,
-                      .max_position = std::max(job.positions_.max(),
-                                               job.key_positions_.max())}));
+      scheme.Compile(
+          {.dim = job.options_.dim,
+           .head_count = job.options_.head_count,
+           .max_position =
+               std::max(job.positions_.max(), job.key_positions_.max()),
+           .min_position = SmallestOf(job.positions_, job.key_positions_)}));
+  if (auto* rotation = std::get_if<Rotation>(&job.compiled_);
+      rotation != nullptr && job.options_.of_keys) {
+    *rotation = rotation->OfKeys();
+  }
   LOCUS_RETURN_IF_ERROR(job.CheckInput());
   LOCUS_RETURN_IF_ERROR(job.ComputeSizes());
   return job;
@@ -201,6 +212,7 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
     Fit(options_.dtype, {count, rotation->pair_count()}, numbers.sin);
     numbers.frequencies = rotation->frequencies;
     numbers.attention_factor = rotation->attention_factor;
+    numbers.origin = rotation->origin;
     return FillRotation(call, *rotation, numbers.cos, numbers.sin);
   }
   if (const auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
@@ -208,6 +220,7 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
     Fit(options_.dtype, {options_.head_count, count, key_positions_.size()},
         numbers.bias);
     numbers.slopes = (*bias)->slopes();
+    numbers.bucket_edges = (*bias)->bucket_edges();
     return FillBias(call, **bias, key_positions_, numbers.bias);
   }
   encoding.numbers = std::monostate();

@@ -29,6 +29,9 @@ struct EncodeOptions {
   std::optional<TensorView> input;
   // Of the numbers returned; floating point.
   DType dtype = DType::kFloat32;
+  // Whether a rotation's numbers, and the input, are those of keys rather than
+  // of queries, where these differ.
+  bool of_keys = false;
 };
 
 struct AdditiveEncoding {
@@ -39,11 +42,13 @@ struct RotationEncoding {
   Tensor sin;  // [T, pairs]
   std::vector<double> frequencies;
   double attention_factor = 1;
+  Rotation::Origin origin;
 };
 struct BiasEncoding {
   // [H, Tq, Tk]; -inf where a causal bias has a key after its query.
   Tensor bias;
   std::vector<double> slopes;
+  std::vector<int64_t> bucket_edges;
 };
 
 struct Encoding {

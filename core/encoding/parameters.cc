@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
@@ -40,6 +41,7 @@ absl::Status CheckValue(const Parameter& parameter,
       return CheckNumber(parameter, *integer);
     }
     case ParameterKind::kFlag:
+    case ParameterKind::kGroup:
       return std::holds_alternative<bool>(value) ? absl::OkStatus()
                                                  : wrong_kind;
     case ParameterKind::kChoice: {
@@ -89,12 +91,13 @@ std::optional<Arguments::Value> DefaultValue(const Parameter& parameter) {
       }
       return std::nullopt;
     case ParameterKind::kFlag:
-      return false;
+      return parameter.default_number.value_or(0) != 0;
     case ParameterKind::kChoice:
       return std::string(parameter.choices.front());
     case ParameterKind::kNumbers:
       return std::vector<double>();
     case ParameterKind::kTensor:
+    case ParameterKind::kGroup:
       return std::nullopt;
     case ParameterKind::kSeed:
       return uint64_t{0};
@@ -120,6 +123,8 @@ absl::string_view Parameter::KindName() const {
       return "tensor";
     case ParameterKind::kSeed:
       return "seed";
+    case ParameterKind::kGroup:
+      return "group";
   }
   return "";
 }
@@ -145,6 +150,8 @@ std::string Parameter::Range() const {
       return "floating point";
     case ParameterKind::kSeed:
       return "from 0 to 2^64 - 1";
+    case ParameterKind::kGroup:
+      return absl::StrCat("at most one ", kind_of);
   }
   return "";
 }
@@ -155,11 +162,12 @@ std::string Parameter::Default() const {
     case ParameterKind::kInteger:
       return default_number ? absl::StrCat(*default_number) : "";
     case ParameterKind::kFlag:
-      return "false";
+      return default_number.value_or(0) != 0 ? "true" : "false";
     case ParameterKind::kChoice:
       return std::string(choices.front());
     case ParameterKind::kNumbers:
     case ParameterKind::kTensor:
+    case ParameterKind::kGroup:
       return "";
     case ParameterKind::kSeed:
       return "0";
@@ -175,6 +183,40 @@ bool Arguments::Has(absl::string_view name) const {
   return values_.count(std::string(name)) > 0;
 }
 
+Arguments Arguments::Within(absl::string_view group) const {
+  const std::string prefix = absl::StrCat(group, ".");
+  Arguments within;
+  for (const auto& [name, value] : values_) {
+    if (absl::StartsWith(name, prefix)) {
+      within.Set(name.substr(prefix.size()), value);
+    }
+  }
+  return within;
+}
+
+absl::Status Arguments::CheckGroups(
+    const std::vector<Parameter>& declared) const {
+  const Parameter* chosen = nullptr;
+  for (const Parameter& parameter : declared) {
+    if (parameter.kind != ParameterKind::kGroup || !Has(parameter.name)) {
+      continue;
+    }
+    if (chosen != nullptr && chosen->kind_of == parameter.kind_of) {
+      return InvalidField(
+          parameter.name,
+          absl::StrCat("is set beside ", chosen->name, "; at most one ",
+                       chosen->kind_of, " can be"));
+    }
+    chosen = &parameter;
+  }
+  return absl::OkStatus();
+}
+
+bool Arguments::IsLeftOut(const std::string& name) const {
+  const size_t dot = name.find('.');
+  return dot != std::string::npos && !Has(name.substr(0, dot));
+}
+
 absl::Status Arguments::Check(const std::vector<Parameter>& declared) {
   for (const auto& [name, value] : values_) {
     const auto parameter = absl::c_find_if(
@@ -184,8 +226,9 @@ absl::Status Arguments::Check(const std::vector<Parameter>& declared) {
     }
     LOCUS_RETURN_IF_ERROR(CheckValue(*parameter, value));
   }
+  LOCUS_RETURN_IF_ERROR(CheckGroups(declared));
   for (const Parameter& parameter : declared) {
-    if (Has(parameter.name)) continue;
+    if (Has(parameter.name) || IsLeftOut(parameter.name)) continue;
     if (auto value = DefaultValue(parameter)) Set(parameter.name, *value);
   }
   return absl::OkStatus();

@@ -4,6 +4,10 @@
 // listing, the defaults, the checks of ranges, and the agreement with the
 // contract (a parameter has the name of its field), so that a scheme's own code
 // reads values that are already right.
+//
+// Parameters that belong together are a group: `yarn` of RoPE is one, and its
+// parameters are called `yarn.factor` and so on. A group has no default; one
+// that is not set leaves its parameters without a value.
 #pragma once
 
 #include <cstdint>
@@ -23,24 +27,27 @@ namespace locus {
 enum class ParameterKind {
   kNumber,   // double
   kInteger,  // int64_t
-  kFlag,     // bool, default false
+  kFlag,     // bool, default false unless said
   kChoice,   // one of a few names, default the first
   kNumbers,  // list of doubles, default empty
   kTensor,   // floating point, no default
   kSeed,     // uint64_t, default 0
+  kGroup,    // set or not; its parameters are declared as name.parameter
 };
 
 struct Parameter {
   ParameterKind kind;
-  absl::string_view name;
+  std::string name;
   absl::string_view description;
   // Numbers and integers: the default, if there is one, and the closed range,
-  // which integers always state.
+  // which integers always state. Flags: 1 if the default is true.
   std::optional<double> default_number = std::nullopt;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
   // Choices: the names, as the contract's enum values end.
   std::vector<absl::string_view> choices = {};
+  // Groups: what they are kinds of; at most one of a kind is set.
+  absl::string_view kind_of = "";
 
   // "number", "integer", ...
   absl::string_view KindName() const;
@@ -56,8 +63,11 @@ class Arguments {
   using Value = std::variant<double, int64_t, bool, std::string, uint64_t,
                              std::vector<double>, TensorView>;
 
+  // A group is set to true.
   void Set(absl::string_view name, Value value);
   bool Has(absl::string_view name) const;
+  // The parameters of a group, by their own names.
+  Arguments Within(absl::string_view group) const;
 
   // OK if every value is declared, of its kind and in its range; otherwise
   // INVALID_ARGUMENT that names the parameter. Takes over the defaults.
@@ -76,6 +86,9 @@ class Arguments {
  private:
   template <typename T>
   const T& Get(absl::string_view name) const;
+  absl::Status CheckGroups(const std::vector<Parameter>& declared) const;
+  // Whether it belongs to a group that is not set.
+  bool IsLeftOut(const std::string& name) const;
 
   std::map<std::string, Value> values_;
 };

@@ -9,13 +9,15 @@
 // differ by a permutation of channels. With a rotary dimension r below the
 // head's, the first r channels turn, the rest are copied, and r stands in the
 // exponent. Past the training length, slow pairs reach angles no model has
-// seen, and quality falls off quickly.
-#include <cmath>
+// seen, and quality falls off quickly; the scalings of rope_scaling/ stretch
+// the frequencies so that they do not.
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/encoding/rope_scaling/scaling.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {
@@ -23,44 +25,144 @@ namespace {
 
 class Rope final : public SchemeFormula {
  public:
-  Rope(double base, Rotation::Pairing pairing, int64_t rotary_dim)
-      : base_(base), pairing_(pairing), rotary_dim_(rotary_dim) {}
+  // A scaling is optional, and `scaling_name` is that of its field.
+  struct Settings {
+    double base;
+    Rotation::Pairing pairing;
+    int64_t rotary_dim;  // 0: the whole head
+    bool single_precision;
+    std::unique_ptr<RopeScaling> scaling;
+    absl::string_view scaling_name;
+  };
+
+  explicit Rope(Settings settings) : settings_(std::move(settings)) {}
+
+  // Lists of factors are for so many pairs.
+  int64_t dim() const override {
+    return settings_.rotary_dim == 0 && settings_.scaling != nullptr
+               ? settings_.scaling->rotary_dim()
+               : 0;
+  }
+  Promises Amended(const Promises& promises) const override {
+    Promises amended = promises;
+    if (settings_.scaling != nullptr &&
+        settings_.scaling->attention_factor() != 1) {
+      amended[static_cast<int>(Property::kNormPreservation)].answer =
+          Promise::Answer::kNo;
+    }
+    return amended;
+  }
+  bool is_given() const override { return settings_.scaling != nullptr; }
+  bool depends_on_length() const override {
+    return settings_.scaling != nullptr &&
+           settings_.scaling->depends_on_length();
+  }
 
   absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const override {
-    const int64_t rotary_dim = rotary_dim_ == 0 ? geometry.dim : rotary_dim_;
+    const bool whole_head = settings_.rotary_dim == 0;
+    const int64_t rotary_dim = whole_head ? geometry.dim : settings_.rotary_dim;
     if (rotary_dim % 2 != 0 || rotary_dim < 2 || rotary_dim > geometry.dim) {
       return InvalidField(
           "rotary_dim",
           absl::StrCat("is ", rotary_dim,
-                       rotary_dim_ == 0 ? " (the head's dimension)" : "",
+                       whole_head ? " (the head's dimension)" : "",
                        "; must be even, at least 2 and at most the head's ",
                        geometry.dim));
     }
+    const RopeShape shape{
+        .base = settings_.base,
+        .rotary_dim = rotary_dim,
+        .dim = geometry.dim,
+        .length = static_cast<double>(geometry.max_position) + 1};
+    auto pairs = Pairs(shape);
+    if (!pairs.ok()) return Within(settings_.scaling_name, pairs.status());
     Rotation rotation;
-    rotation.pairing = pairing_;
-    rotation.frequencies.resize(rotary_dim / 2);
-    for (int64_t k = 0; k < rotary_dim / 2; ++k) {
-      rotation.frequencies[k] =
-          std::pow(base_, -2.0 * static_cast<double>(k) /
-                              static_cast<double>(rotary_dim));
+    rotation.pairing = settings_.pairing;
+    rotation.frequencies = std::move(pairs->frequencies);
+    rotation.attention_factor = pairs->attention_factor;
+    rotation.single_precision = settings_.single_precision;
+    if (settings_.scaling != nullptr) {
+      const auto [original, target] = settings_.scaling->lengths();
+      rotation.origin = {PairFrequencies(shape), original, target};
     }
     return rotation;
   }
 
  private:
-  const double base_;
-  const Rotation::Pairing pairing_;
-  const int64_t rotary_dim_;  // 0: the whole head
+  absl::StatusOr<ScaledPairs> Pairs(const RopeShape& shape) const {
+    if (settings_.scaling != nullptr) return settings_.scaling->Scale(shape);
+    return ScaledPairs{.frequencies = PairFrequencies(shape)};
+  }
+
+  const Settings settings_;
 };
+
+absl::Status SetScaling(const Arguments& arguments, Rope::Settings* settings) {
+  for (const RopeScalingInfo& info : AllRopeScalings()) {
+    if (!arguments.Has(info.name)) continue;
+    auto scaling = info.make(arguments.Within(info.name));
+    if (!scaling.ok()) return Within(info.name, scaling.status());
+    if ((*scaling)->needs_whole_head() && settings->rotary_dim != 0) {
+      return InvalidField(
+          "rotary_dim",
+          absl::StrCat("is ", settings->rotary_dim, "; must not be set with ",
+                       info.name, ", which is about the whole head"));
+    }
+    settings->scaling = *std::move(scaling);
+    settings->scaling_name = info.name;
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
     const Arguments& arguments) {
   const bool interleaved = arguments.Choice("layout") == "INTERLEAVED";
-  return std::make_unique<Rope>(
-      arguments.Number("base"),
-      interleaved ? Rotation::Pairing::kAdjacent : Rotation::Pairing::kHalves,
-      arguments.Has("rotary_dim") ? arguments.Integer("rotary_dim") : 0);
+  Rope::Settings settings{
+      .base = arguments.Number("base"),
+      .pairing = interleaved ? Rotation::Pairing::kAdjacent
+                             : Rotation::Pairing::kHalves,
+      .rotary_dim =
+          arguments.Has("rotary_dim") ? arguments.Integer("rotary_dim") : 0,
+      .single_precision = arguments.Choice("angles") == "FLOAT32",
+      .scaling = nullptr,
+      .scaling_name = ""};
+  LOCUS_RETURN_IF_ERROR(SetScaling(arguments, &settings));
+  return std::make_unique<Rope>(std::move(settings));
+}
+
+std::vector<Parameter> Parameters() {
+  std::vector<Parameter> parameters = {
+      {.kind = ParameterKind::kNumber,
+       .name = "base",
+       .description = "the slowest pair turns once in about 2 pi base",
+       .default_number = 10000,
+       .min = 1e-6,
+       .max = 1e30},
+      {.kind = ParameterKind::kChoice,
+       .name = "layout",
+       .description = "which channels turn together",
+       .choices = {"INTERLEAVED", "HALF_SPLIT"}},
+      {.kind = ParameterKind::kInteger,
+       .name = "rotary_dim",
+       .description = "how many channels turn, even; all if unset",
+       .min = 2,
+       .max = 0x1p31},
+      {.kind = ParameterKind::kChoice,
+       .name = "angles",
+       .description = "in double, or with the errors of single precision",
+       .choices = {"EXACT", "FLOAT32"}}};
+  for (const RopeScalingInfo& info : AllRopeScalings()) {
+    parameters.push_back({.kind = ParameterKind::kGroup,
+                          .name = std::string(info.name),
+                          .description = info.description,
+                          .kind_of = "scaling"});
+    for (Parameter parameter : info.parameters) {
+      parameter.name = absl::StrCat(info.name, ".", parameter.name);
+      parameters.push_back(std::move(parameter));
+    }
+  }
+  return parameters;
 }
 
 }  // namespace
@@ -70,29 +172,15 @@ SchemeInfo DescribeRope() {
       .name = "rope",
       .title = "Rotary position embedding",
       .site = Site::kQueriesAndKeys,
-      .parameters = {{.kind = ParameterKind::kNumber,
-                      .name = "base",
-                      .description =
-                          "the slowest pair turns once in about 2 pi base",
-                      .default_number = 10000,
-                      .min = 1e-6,
-                      .max = 1e30},
-                     {.kind = ParameterKind::kChoice,
-                      .name = "layout",
-                      .description = "which channels turn together",
-                      .choices = {"INTERLEAVED", "HALF_SPLIT"}},
-                     {.kind = ParameterKind::kInteger,
-                      .name = "rotary_dim",
-                      .description =
-                          "how many channels turn, even; all if unset",
-                      .min = 2,
-                      .max = 0x1p31}},
-      .promises = {kNo, kYes, kYes, kNotApplicable, kYes, kYes, kYes, kYes,
-                   kNo},
+      .parameters = Parameters(),
+      .promises = {kNo, kYes, kYes, kNotApplicable, kYes,
+                   Promise{Promise::Answer::kYes,
+                           "unless a scaling has an attention factor"},
+                   kYes, kYes, kNo},
       .reference = "Su et al., 2021, arXiv:2104.09864",
       .beyond_training =
           "Slow pairs reach angles that were never trained; quality falls off "
-          "quickly.",
+          "quickly, unless a scaling stretches them.",
       .make = Make,
   };
 }

@@ -1,6 +1,7 @@
 #include "core/encoding/scheme.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -40,17 +41,59 @@ AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin, Writes writes) {
           .writes = writes};
 }
 
+// What frameworks compute: frequency, angle, cosine and sine each rounded to
+// single precision.
+template <typename T>
+void SinglePrecisionAngles(const Rotation& rotation, int64_t position, T* cos,
+                           T* sin) {
+  const auto factor = static_cast<float>(rotation.attention_factor);
+  for (int64_t k = 0; k < rotation.pair_count(); ++k) {
+    const float angle = static_cast<float>(position) *
+                        static_cast<float>(rotation.frequencies[k]);
+    cos[k] = static_cast<T>(std::cos(angle) * factor);
+    sin[k] = static_cast<T>(std::sin(angle) * factor);
+  }
+}
+
+template <typename T>
+void Grow(const Rotation& rotation, int64_t position, T* cos, T* sin) {
+  const auto distance = static_cast<double>(position - rotation.centre);
+  for (int64_t k = 0; k < rotation.pair_count(); ++k) {
+    const double scale = std::exp(rotation.growth[k] * distance);
+    cos[k] = static_cast<T>(cos[k] * scale);
+    sin[k] = static_cast<T>(sin[k] * scale);
+  }
+}
+
 }  // namespace
+
+Rotation Rotation::OfKeys() const {
+  Rotation keys = *this;
+  for (double& growth : keys.growth) growth = -growth;
+  return keys;
+}
 
 template <typename T>
 void Rotation::Angles(int64_t position, T* cos, T* sin) const {
-  FillAngles(TableOf(*this, cos, sin, Writes::kThroughCache), position);
+  if (single_precision) {
+    SinglePrecisionAngles(*this, position, cos, sin);
+  } else {
+    FillAngles(TableOf(*this, cos, sin, Writes::kThroughCache), position);
+  }
+  if (!growth.empty()) Grow(*this, position, cos, sin);
 }
 
 template <typename T>
 void Rotation::AngleRows(const Positions& positions, int64_t first,
                          int64_t count, T* cos, T* sin, Writes writes) const {
-  FillAngles(TableOf(*this, cos, sin, writes), positions, first, count);
+  if (growth.empty() && !single_precision) {
+    FillAngles(TableOf(*this, cos, sin, writes), positions, first, count);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i) {
+    Angles(positions[first + i], cos + i * pair_count(),
+           sin + i * pair_count());
+  }
 }
 
 template <typename T>
@@ -72,6 +115,14 @@ template void Rotation::AngleRows(const Positions&, int64_t, int64_t, double*,
                                   double*, Writes) const;
 template void Rotation::Apply(const float*, const float*, float*) const;
 template void Rotation::Apply(const double*, const double*, double*) const;
+
+bool IsCausal(const CompiledScheme& compiled) {
+  if (const auto* rotation = std::get_if<Rotation>(&compiled)) {
+    return rotation->is_causal;
+  }
+  const auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled);
+  return bias != nullptr && (*bias)->is_causal();
+}
 
 absl::string_view NameOf(Property property) {
   switch (property) {
@@ -99,6 +150,12 @@ absl::string_view NameOf(Property property) {
 
 Scheme::Scheme(const SchemeInfo& info, std::unique_ptr<SchemeFormula> formula)
     : info_(info), formula_(std::move(formula)) {}
+
+absl::Status Scheme::Place(Positions* queries, Positions* keys) const {
+  if (!randomization_) return absl::OkStatus();
+  const absl::Status placed = locus::Randomize(*randomization_, queries, keys);
+  return placed.ok() ? placed : Within("scheme.randomized", placed);
+}
 
 absl::StatusOr<CompiledScheme> Scheme::Compile(const Geometry& geometry) const {
   if (geometry.dim > kMaxDim) {

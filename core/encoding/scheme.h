@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <variant>
 #include <vector>
 
@@ -22,6 +23,7 @@
 #include "core/base/positions.h"
 #include "core/base/writes.h"
 #include "core/encoding/parameters.h"
+#include "core/encoding/randomize.h"
 
 namespace locus {
 
@@ -35,6 +37,8 @@ struct Geometry {
   int64_t head_count = 0;
   // The largest position of queries and keys; -1 if there is none.
   int64_t max_position = -1;
+  // The smallest.
+  int64_t min_position = 0;
   // Whether the scheme's own numbers are to be trained; those that can be then
   // appear as `parameters`.
   bool trainable = false;
@@ -77,12 +81,31 @@ struct Rotation {
   std::vector<double> frequencies;
   // Cosines and sines are multiplied by it.
   double attention_factor = 1;
+  // If not empty, those of pair k also by e^(growth[k] (position - centre)):
+  // queries by this, keys by its inverse.
+  std::vector<double> growth = {};
+  int64_t centre = 0;
+  // What a scaling made it from, for those who want to know; empty if there is
+  // none, and lengths 0 if the scaling knows none.
+  struct Origin {
+    std::vector<double> frequencies;
+    int64_t original_length = 0;
+    double target_length = 0;
+  };
+  Origin origin = {};
+  // Whether angles are taken in single precision, errors and all, as frameworks
+  // take them.
+  bool single_precision = false;
+  // Whether it only has a meaning where keys do not follow their query.
+  bool is_causal = false;
 
   int64_t pair_count() const {
     return static_cast<int64_t>(frequencies.size());
   }
-  // Cosine and sine of each pair at a position, factor included. Angles are
-  // taken in double, whatever T is.
+  // This one turns queries; what turns the keys.
+  Rotation OfKeys() const;
+  // Cosine and sine of each pair at a position, factor and growth included.
+  // Angles are taken in double, whatever T is, unless in single precision.
   template <typename T>
   void Angles(int64_t position, T* cos, T* sin) const;
   // The same for positions[first] and the count - 1 after it; cos and sin:
@@ -125,28 +148,16 @@ class ScoreBias : public Trainable {
   virtual bool is_causal() const { return false; }
   // One for each head, if it has slopes.
   virtual std::vector<double> slopes() const { return {}; }
+  // Where buckets of distances begin on one side, if it has buckets.
+  virtual std::vector<int64_t> bucket_edges() const { return {}; }
 };
 
 using CompiledScheme =
     std::variant<std::monostate, std::unique_ptr<AdditiveCode>, Rotation,
                  std::unique_ptr<ScoreBias>>;
 
-// What a scheme's file implements: its parameters, ready to compile. Immutable,
-// thread-safe, keeps no view of the arguments it was made from.
-class SchemeFormula {
- public:
-  virtual ~SchemeFormula() = default;
-  // INVALID_ARGUMENT names a parameter of the scheme that does not fit.
-  virtual absl::StatusOr<CompiledScheme> Compile(
-      const Geometry& geometry) const = 0;
-  // The number of heads its parameters were made for; 0 if any will do.
-  virtual int64_t head_count() const { return 0; }
-  // The width its parameters were made for; 0 if any will do.
-  virtual int64_t dim() const { return 0; }
-  // How many positions have a row of their own; 0 if there is no table of
-  // positions.
-  virtual int64_t table_length() const { return 0; }
-};
+// Whether it only has a meaning where keys do not follow their query.
+bool IsCausal(const CompiledScheme& compiled);
 
 // The properties of position schemes, in the order of Promises.
 enum class Property {
@@ -175,6 +186,31 @@ inline constexpr Promise kYes{Promise::Answer::kYes};
 inline constexpr Promise kNo{Promise::Answer::kNo};
 inline constexpr Promise kNotApplicable{Promise::Answer::kNotApplicable};
 
+// What a scheme's file implements: its parameters, ready to compile. Immutable,
+// thread-safe, keeps no view of the arguments it was made from.
+class SchemeFormula {
+ public:
+  virtual ~SchemeFormula() = default;
+  // INVALID_ARGUMENT names a parameter of the scheme that does not fit.
+  virtual absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const = 0;
+  // The scheme's promises, as they are with these parameters.
+  virtual Promises Amended(const Promises& promises) const { return promises; }
+  // Whether its numbers are ones that the caller chose, rather than a rule's.
+  virtual bool is_given() const { return false; }
+  // Whether its numbers follow from the largest position of a call.
+  virtual bool depends_on_length() const { return false; }
+  // Whether a bias depends on both positions, not on their offset alone.
+  virtual bool is_pairwise() const { return false; }
+  // The number of heads its parameters were made for; 0 if any will do.
+  virtual int64_t head_count() const { return 0; }
+  // The width its parameters were made for; 0 if any will do.
+  virtual int64_t dim() const { return 0; }
+  // How many positions have a row of their own; 0 if there is no table of
+  // positions.
+  virtual int64_t table_length() const { return 0; }
+};
+
 // What a scheme is trained for, when it is evaluated.
 struct TrainingSetting {
   int64_t train_length = 0;
@@ -191,6 +227,10 @@ struct SchemeInfo {
   Promises promises;
   absl::string_view reference;
   absl::string_view beyond_training;
+  // Whether no parameter makes it one for attention in both directions.
+  bool is_causal_only = false;
+  // Whether evaluations take part with it unless told which schemes to race.
+  bool is_raced = true;
   // Takes checked arguments.
   absl::StatusOr<std::unique_ptr<SchemeFormula>> (*make)(
       const Arguments& arguments);
@@ -205,16 +245,29 @@ inline constexpr int64_t kMaxDim = int64_t{1} << 20;
 inline constexpr int64_t kMaxHeadCount = 4096;
 
 // A scheme with its parameters, as everyone but its own file sees it.
-// Immutable and thread-safe; made by MakeScheme.
+// Thread-safe, and immutable once shared; made by MakeScheme.
 class Scheme {
  public:
   Scheme(const SchemeInfo& info, std::unique_ptr<SchemeFormula> formula);
 
   absl::string_view name() const { return info_.name; }
   Site site() const { return info_.site; }
+  Promises Amended(const Promises& promises) const {
+    return formula_->Amended(promises);
+  }
+  bool is_given() const { return formula_->is_given(); }
+  bool depends_on_length() const { return formula_->depends_on_length(); }
+  bool is_pairwise() const { return formula_->is_pairwise(); }
   int64_t head_count() const { return formula_->head_count(); }
   int64_t dim() const { return formula_->dim(); }
   int64_t table_length() const { return formula_->table_length(); }
+  // Makes positions of calls random ones; before the scheme is shared.
+  void Randomize(const Randomization& randomization) {
+    randomization_ = randomization;
+  }
+  // Replaces the positions of a call by those that the scheme is to see. Field
+  // paths in errors begin with `scheme.randomized`.
+  absl::Status Place(Positions* queries, Positions* keys) const;
   // What the scheme is in one call. Field paths in errors begin with `scheme.`
   // and its name, such as `scheme.rope.rotary_dim`; limits are
   // RESOURCE_EXHAUSTED.
@@ -223,6 +276,7 @@ class Scheme {
  private:
   const SchemeInfo& info_;
   const std::unique_ptr<SchemeFormula> formula_;
+  std::optional<Randomization> randomization_;
 };
 
 }  // namespace locus

@@ -13,7 +13,11 @@
   X(Learned)             \
   X(Rope)                \
   X(Alibi)               \
-  X(T5Bias)
+  X(T5Bias)              \
+  X(Xpos)                \
+  X(Kerple)              \
+  X(Fire)                \
+  X(Sandwich)
 
 namespace locus {
 

@@ -61,6 +61,16 @@ class Buckets {
     return exact_ + (after - edges_.begin()) - 1;
   }
 
+  // The first distance of every bucket but the one of distance 0.
+  std::vector<int64_t> edges() const {
+    std::vector<int64_t> all;
+    for (int64_t n = 1; n < exact_; ++n) all.push_back(n);
+    for (const int64_t edge : edges_) {
+      if (edge > 0 && (all.empty() || edge > all.back())) all.push_back(edge);
+    }
+    return all;
+  }
+
  private:
   const int64_t exact_;
   const std::vector<int64_t> edges_;
@@ -94,6 +104,10 @@ class T5ScoreBias final : public ScoreBias {
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
     return table_[Entry(head, query_position - key_position)];
+  }
+
+  std::vector<int64_t> bucket_edges() const override {
+    return buckets_->edges();
   }
 
   absl::Span<double> parameters() override {

@@ -165,7 +165,7 @@ Outcome RelativeRotation(const Scheme& scheme) {
   const Row q = RandomRow(probe->dim(), "properties.q");
   const Row k = RandomRow(probe->dim(), "properties.k");
   const auto score = [&](int64_t m, int64_t n) {
-    return Dot(probe->Rotate(m, q), probe->Rotate(n, k));
+    return Dot(probe->Rotate(m, q), probe->RotateKey(n, k));
   };
   double largest = 0;
   for (const auto& [m, n] : kPairs) {
@@ -323,7 +323,7 @@ Row Closeness(const Probe& probe, int64_t distance) {
   }
   if (probe.rotation() != nullptr) {
     const Row ones(probe.dim(), 1.0);
-    return {Dot(probe.Rotate(0, ones), probe.Rotate(distance, ones))};
+    return {Dot(probe.RotateKey(0, ones), probe.Rotate(distance, ones))};
   }
   Row biases = probe.Mark(distance);
   if (!probe.bias()->is_causal()) {

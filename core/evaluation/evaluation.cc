@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/evaluation/pattern.h"
@@ -105,10 +106,18 @@ struct EvaluationJob::Plan {
   }
 
   absl::Status CheckScheme(size_t n);
-  // Everything of one scheme and one seed.
+  bool trains_once() const { return task != nullptr && task->trains_once(); }
+  // How many models are trained.
+  double training_count() const {
+    return trains_once() ? static_cast<double>(settings.seed_count)
+                         : run_count();
+  }
+  // Everything of one scheme and one seed. A model that was trained for the
+  // seed before is kept in `trainer`, if one serves all schemes.
   absl::Status RunOne(size_t scheme, uint64_t seed, ThreadPool& pool,
                       const StopCheck& stop, EvaluationSink& sink, Meter* meter,
-                      std::vector<EvaluationCell>* cells) const;
+                      std::vector<EvaluationCell>* cells,
+                      std::unique_ptr<Trainer<float>>* trainer) const;
   absl::Status Train(size_t scheme, uint64_t seed, ThreadPool& pool,
                      const StopCheck& stop, EvaluationSink& sink, Meter* meter,
                      Trainer<float>* trainer) const;
@@ -120,6 +129,12 @@ absl::Status EvaluationJob::Plan::CheckScheme(size_t n) {
   const int64_t length = settings.eval_lengths.back();
   if (pattern() != nullptr) {
     return CheckPattern(CallOf(n, length, settings.seed));
+  }
+  if (trains_once() && schemes[n].scheme->site() != Site::kQueriesAndKeys) {
+    return InvalidField("scheme",
+                        absl::StrCat("is ", schemes[n].scheme->name(),
+                                     "; what was trained with rotated queries "
+                                     "and keys can only be tested with such"));
   }
   LOCUS_ASSIGN_OR_RETURN(
       const int64_t parameter_count,
@@ -177,14 +192,15 @@ EvaluationJob& EvaluationJob::operator=(EvaluationJob&&) noexcept = default;
 EvaluationJob::~EvaluationJob() = default;
 
 double EvaluationJob::flops() const {
+  if (plan_->pattern() == nullptr) {
+    return plan_->training_count() *
+               static_cast<double>(plan_->options.step_count) *
+               plan_->StepFlops() +
+           plan_->run_count() * plan_->TestFlops();
+  }
   double run = 0;
-  if (plan_->pattern() != nullptr) {
-    for (const int64_t length : plan_->settings.eval_lengths) {
-      run += PatternFlops(*plan_->pattern(), length);
-    }
-  } else {
-    run = static_cast<double>(plan_->options.step_count) * plan_->StepFlops() +
-          plan_->TestFlops();
+  for (const int64_t length : plan_->settings.eval_lengths) {
+    run += PatternFlops(*plan_->pattern(), length);
   }
   return plan_->run_count() * run;
 }
@@ -196,8 +212,8 @@ std::string EvaluationJob::WhatFits(double max_flops) const {
     return absl::StrCat("ask for ", kFewer);
   }
   const double steps =
-      std::floor((max_flops / plan_->run_count() - plan_->TestFlops()) /
-                 plan_->StepFlops());
+      std::floor((max_flops - plan_->run_count() * plan_->TestFlops()) /
+                 (plan_->training_count() * plan_->StepFlops()));
   if (steps < 1)
     return absl::StrCat("ask for ", kFewer, ", or a smaller model");
   return absl::StrCat("a trained.training.step_count of ",
@@ -223,6 +239,14 @@ int64_t EvaluationJob::scratch_bytes(int thread_count) const {
                                            plan_->shape, test.length,
                                            test.most_targets, thread_count));
   }
+  const bool pairwise = absl::c_any_of(
+      plan_->schemes,
+      [](const EvaluatedScheme& each) { return each.scheme->is_pairwise(); });
+  if (pairwise) {
+    bytes += Trainer<float>::PairwiseBytes(
+        plan_->shape, settings.train_length,
+        *absl::c_max_element(settings.eval_lengths));
+  }
   // The job and its task each hold the corpus.
   const int64_t corpus =
       2 * static_cast<int64_t>(plan_->trained().corpus.size());
@@ -239,9 +263,10 @@ absl::StatusOr<EvaluationSummary> EvaluationJob::Run(
   absl::Status status;
   // Seeds outermost: what is finished early compares all schemes.
   for (int64_t s = 0; s < settings.seed_count && status.ok(); ++s) {
+    std::unique_ptr<Trainer<float>> trainer;
     for (size_t n = 0; n < plan_->schemes.size() && status.ok(); ++n) {
       status = plan_->RunOne(n, settings.seed + static_cast<uint64_t>(s), pool,
-                             stop, sink, &meter, &cells);
+                             stop, sink, &meter, &cells, &trainer);
     }
   }
   if (!status.ok() && !absl::IsDeadlineExceeded(status)) return status;
@@ -252,21 +277,21 @@ absl::StatusOr<EvaluationSummary> EvaluationJob::Run(
 
 absl::Status EvaluationJob::Plan::RunOne(
     size_t scheme, uint64_t seed, ThreadPool& pool, const StopCheck& stop,
-    EvaluationSink& sink, Meter* meter,
-    std::vector<EvaluationCell>* cells) const {
+    EvaluationSink& sink, Meter* meter, std::vector<EvaluationCell>* cells,
+    std::unique_ptr<Trainer<float>>* trainer) const {
   const auto finish = [&](EvaluationCell cell) {
     cells->push_back(cell);
     // Maps are large, and nothing is summed over them.
     cells->back().attention_map.reset();
     sink.OnCell(std::move(cell));
   };
-  std::unique_ptr<Trainer<float>> trainer;
-  if (pattern() == nullptr) {
+  const bool trains = pattern() == nullptr && (scheme == 0 || !trains_once());
+  if (trains) {
     LOCUS_ASSIGN_OR_RETURN(
-        trainer, Trainer<float>::Create(shape, *schemes[scheme].scheme, options,
-                                        settings.train_length, seed));
+        *trainer, Trainer<float>::Create(shape, *schemes[scheme].scheme,
+                                         options, settings.train_length, seed));
     LOCUS_RETURN_IF_ERROR(
-        Train(scheme, seed, pool, stop, sink, meter, trainer.get()));
+        Train(scheme, seed, pool, stop, sink, meter, trainer->get()));
   }
   for (size_t n = 0; n < settings.eval_lengths.size(); ++n) {
     const int64_t length = settings.eval_lengths[n];
@@ -280,8 +305,8 @@ absl::Status EvaluationJob::Plan::RunOne(
     }
     const auto examples = task->Test(seed, length, settings.train_length);
     const auto scorer = task->MakeScorer(length, settings.train_length);
-    LOCUS_RETURN_IF_ERROR(trainer->Test(
-        examples, pool, stop,
+    LOCUS_RETURN_IF_ERROR((*trainer)->TestAs(
+        *schemes[scheme].scheme, examples, pool, stop,
         [&](const Example& example, absl::Span<const float> logits) {
           scorer->Add(example, logits);
         }));

@@ -58,7 +58,8 @@ struct TrainingSettings {
 };
 
 struct TrainedSettings {
-  // "ordering", "agreement", "text", "copy", "reverse" or "recall".
+  // "ordering", "agreement", "text", "copy", "reverse", "recall" or
+  // "retrofit".
   std::string task;
   // Of the task text alone. Empty: the built-in one.
   std::string corpus;

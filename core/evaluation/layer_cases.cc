@@ -53,8 +53,7 @@ class Layer {
                        " channels is wider than ", kMaxLayerWidth,
                        ", the widest that is tried out"));
     }
-    return Layer(scheme, heads * head_dim, heads,
-                 probe.bias() != nullptr && probe.bias()->is_causal());
+    return Layer(scheme, heads * head_dim, heads, probe.is_causal());
   }
 
   // INVALID_ARGUMENT if the scheme's own table has fewer rows: past it, rows
@@ -196,7 +195,7 @@ absl::StatusOr<Outcome> LastQueryCase(const Layer& layer) {
   const double difference = LargestDifference(last(plain), last(swapped));
   return Measured(
       difference, kTolerance,
-      absl::StrCat("The bias is causal, and a causal mask alone breaks "
+      absl::StrCat("The scheme is causal, and a causal mask alone breaks "
                    "permutation equivariance, so only the last query is "
                    "looked at, which sees all tokens: 3 tokens, ",
                    layer.Words(),

@@ -31,8 +31,7 @@ absl::StatusOr<CompiledScheme> CompileFor(const PatternCall& call) {
                                            : settings.dim / settings.head_count,
                       .head_count = settings.head_count,
                       .max_position = call.eval_length - 1}));
-  const ScoreBias* const bias = BiasOf(compiled);
-  if (bias != nullptr && bias->is_causal() && !settings.causal) {
+  if (IsCausal(compiled) && !settings.causal) {
     return InvalidField(
         absl::StrCat("scheme.", scheme.name()),
         "has a meaning in causal attention alone, and pattern.causal is false");

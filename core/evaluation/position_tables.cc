@@ -29,13 +29,13 @@ absl::Status PositionTables<T>::Compile(const Scheme& scheme,
   } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
     bias_ = bias->get();
     by_offset_ = bias_->depends_on_offset_alone();
-    if (bias_->is_causal() && !shape.causal) {
-      return InvalidField(
-          absl::StrCat("scheme.", scheme.name()),
-          "only has a meaning for causal models, and this one is not");
-    }
   } else {
     rotation_ = std::get_if<Rotation>(&compiled_);
+  }
+  if (IsCausal(compiled_) && !shape.causal) {
+    return InvalidField(
+        absl::StrCat("scheme.", scheme.name()),
+        "only has a meaning for causal models, and this one is not");
   }
   return absl::OkStatus();
 }
@@ -61,13 +61,20 @@ absl::StatusOr<int64_t> PositionTables<T>::ParameterCount(
 template <typename T>
 void PositionTables<T>::UpdateRotation() {
   if (rotation_ == nullptr) return;
-  const int64_t pairs = rotation_->pair_count();
-  cos_.resize(length_ * pairs);
-  sin_.resize(length_ * pairs);
+  UpdateAngles(*rotation_, &query_angles_);
+  UpdateAngles(rotation_->OfKeys(), &key_angles_);
+}
+
+template <typename T>
+void PositionTables<T>::UpdateAngles(const Rotation& rotation, Angles* angles) {
+  const int64_t pairs = rotation.pair_count();
+  angles->cos.resize(length_ * pairs);
+  angles->sin.resize(length_ * pairs);
   for (int64_t p = 0; p < length_; ++p) {
-    rotation_->Angles(p, cos_.data() + p * pairs, sin_.data() + p * pairs);
+    rotation.Angles(p, angles->cos.data() + p * pairs,
+                    angles->sin.data() + p * pairs);
   }
-  for (const T sin : sin_) back_.push_back(-sin);
+  for (const T sin : angles->sin) angles->back.push_back(-sin);
 }
 
 template <typename T>
@@ -76,6 +83,12 @@ int64_t PositionTables<T>::Bytes(const TransformerShape& shape,
   const int64_t code = Matrix<T>::Size(length, shape.dim);
   const int64_t bias = shape.head_count * 2 * length;
   return static_cast<int64_t>(sizeof(T)) * 2 * (code + bias);
+}
+
+template <typename T>
+int64_t PositionTables<T>::PairwiseBytes(const TransformerShape& shape,
+                                         int64_t length) {
+  return static_cast<int64_t>(sizeof(T)) * shape.head_count * length * length;
 }
 
 template <typename T>
@@ -136,15 +149,22 @@ void PositionTables<T>::UpdateBias() {
 }
 
 template <typename T>
-void PositionTables<T>::Rotate(int64_t position, T* head) const {
+void PositionTables<T>::Rotate(int64_t position, T* query, T* key) const {
   const int64_t start = position * rotation_->pair_count();
-  rotation_->Apply(cos_.data() + start, sin_.data() + start, head);
+  rotation_->Apply(query_angles_.cos.data() + start,
+                   query_angles_.sin.data() + start, query);
+  rotation_->Apply(key_angles_.cos.data() + start,
+                   key_angles_.sin.data() + start, key);
 }
 
 template <typename T>
-void PositionTables<T>::RotateBackward(int64_t position, T* d_head) const {
+void PositionTables<T>::RotateBackward(int64_t position, T* d_query,
+                                       T* d_key) const {
   const int64_t start = position * rotation_->pair_count();
-  rotation_->Apply(cos_.data() + start, back_.data() + start, d_head);
+  rotation_->Apply(query_angles_.cos.data() + start,
+                   query_angles_.back.data() + start, d_query);
+  rotation_->Apply(key_angles_.cos.data() + start,
+                   key_angles_.back.data() + start, d_key);
 }
 
 template <typename T>

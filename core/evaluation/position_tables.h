@@ -36,6 +36,8 @@ class PositionTables {
 
   // The bytes that tables for such a scheme take, gradients included.
   static int64_t Bytes(const TransformerShape& shape, int64_t length);
+  // Those of a bias that depends on both positions; as many for its gradient.
+  static int64_t PairwiseBytes(const TransformerShape& shape, int64_t length);
 
   int64_t length() const { return length_; }
 
@@ -47,11 +49,11 @@ class PositionTables {
   const T* Code(int64_t position) const {
     return code_ == nullptr ? nullptr : code_rows_.view().row(position);
   }
-  // Turns one head's query or key in place, if the scheme does.
+  // Turns one head's query and key in place, if the scheme does.
   bool rotates() const { return rotation_ != nullptr; }
-  void Rotate(int64_t position, T* head) const;
-  // Turns the gradient of what Rotate turned.
-  void RotateBackward(int64_t position, T* d_head) const;
+  void Rotate(int64_t position, T* query, T* key) const;
+  // Turns the gradients of what Rotate turned.
+  void RotateBackward(int64_t position, T* d_query, T* d_key) const;
   // The row to add to a query's scores, from key 0 on; null: none.
   const T* BiasRow(int64_t head, int64_t query) const {
     return bias_ == nullptr ? nullptr
@@ -86,8 +88,12 @@ class PositionTables {
     return by_offset_ ? head * (2 * length_ - 1) + length_ - 1 - query
                       : (head * length_ + query) * length_;
   }
+  struct Angles {
+    std::vector<T> cos, sin, back;  // [length, pairs]; back is -sin
+  };
   void UpdateCode();
   void UpdateRotation();
+  void UpdateAngles(const Rotation& rotation, Angles* angles);
   void UpdateBias();
 
   CompiledScheme compiled_;
@@ -99,8 +105,9 @@ class PositionTables {
   int64_t head_count_ = 0;
   bool by_offset_ = true;
   bool causal_ = true;
-  Matrix<T> code_rows_;              // [length, dim]
-  std::vector<T> cos_, sin_, back_;  // [length, pairs]; back_ is -sin
+  Matrix<T> code_rows_;  // [length, dim]
+  Angles query_angles_;
+  Angles key_angles_;
   std::vector<T> bias_rows_;
 };
 

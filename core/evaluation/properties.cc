@@ -38,7 +38,7 @@ Outcome Measure(Property property, const Scheme& scheme) {
 // Whether what is measured are numbers of the caller's, not of the scheme's own
 // rule: parameters for so many heads, or a table of one width.
 bool HasGivenNumbers(const Scheme& scheme) {
-  return scheme.head_count() != 0 ||
+  return scheme.is_given() || scheme.head_count() != 0 ||
          (scheme.table_length() != 0 && scheme.dim() != 0);
 }
 
@@ -60,6 +60,17 @@ void Excuse(Property property, PropertyResult* result) {
                   "promise is one of its own numbers.");
 }
 
+// Where frequencies follow from the length, a shift far enough changes them;
+// which is far enough, the caller decides.
+void ExcuseLength(PropertyResult* result) {
+  if (result->as_promised) return;
+  result->promise = Promise::Answer::kNotApplicable;
+  result->as_promised = true;
+  absl::StrAppend(&result->worked_case,
+                  " The scheme's numbers follow from the largest position of "
+                  "a call, which a shift changes.");
+}
+
 // Slopes that the caller gave need not be a series.
 PropertyResult SlopesResult(const Scheme& scheme, const Outcome& outcome) {
   const bool given = scheme.head_count() != 0;
@@ -73,7 +84,8 @@ PropertyResult SlopesResult(const Scheme& scheme, const Outcome& outcome) {
 }  // namespace
 
 absl::StatusOr<std::vector<PropertyResult>> CheckProperties(
-    const Scheme& scheme, const Promises& promises, const StopCheck& stop) {
+    const Scheme& scheme, const Promises& made, const StopCheck& stop) {
+  const Promises promises = scheme.Amended(made);
   std::vector<PropertyResult> results;
   for (int n = 0; n < kPropertyCount; ++n) {
     if (stop) LOCUS_RETURN_IF_ERROR(stop());
@@ -81,6 +93,9 @@ absl::StatusOr<std::vector<PropertyResult>> CheckProperties(
     results.push_back(ResultOf(NameOf(property), Measure(property, scheme),
                                promises[n].answer));
     if (HasGivenNumbers(scheme)) Excuse(property, &results.back());
+    if (property == Property::kShiftInvariance && scheme.depends_on_length()) {
+      ExcuseLength(&results.back());
+    }
   }
   if (stop) LOCUS_RETURN_IF_ERROR(stop());
   if (const auto slopes = SlopesGeometric(scheme)) {

@@ -162,12 +162,24 @@ Row Probe::Code(int64_t position) const {
   return row;
 }
 
-Row Probe::Rotate(int64_t position, Row row) const {
-  Row cos(rotation()->pair_count());
-  Row sin(rotation()->pair_count());
-  rotation()->Angles(position, cos.data(), sin.data());
-  rotation()->Apply(cos.data(), sin.data(), row.data());
+namespace {
+
+Row Turned(const Rotation& rotation, int64_t position, Row row) {
+  Row cos(rotation.pair_count());
+  Row sin(rotation.pair_count());
+  rotation.Angles(position, cos.data(), sin.data());
+  rotation.Apply(cos.data(), sin.data(), row.data());
   return row;
+}
+
+}  // namespace
+
+Row Probe::Rotate(int64_t position, Row row) const {
+  return Turned(*rotation(), position, std::move(row));
+}
+
+Row Probe::RotateKey(int64_t position, Row row) const {
+  return Turned(rotation()->OfKeys(), position, std::move(row));
 }
 
 Row Probe::Bias(int64_t query, int64_t key) const {

@@ -68,9 +68,12 @@ class Probe {
   const Rotation* rotation() const;
   const ScoreBias* bias() const;
   bool is_empty() const;
+  bool is_causal() const { return IsCausal(compiled_); }
 
   Row Code(int64_t position) const;
+  // As a query, and as a key, is turned.
   Row Rotate(int64_t position, Row row) const;
+  Row RotateKey(int64_t position, Row row) const;
   // The bias of every head.
   Row Bias(int64_t query, int64_t key) const;
   // What tells position n from others: its code, its rotation, or the bias of a

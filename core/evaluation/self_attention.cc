@@ -46,8 +46,7 @@ void SelfAttention<T>::Forward(const PositionTables<T>& positions,
     const T scale = T(1) / std::sqrt(static_cast<T>(head.dim));
     for (int64_t i = 0; i < length; ++i) {
       if (positions.rotates()) {
-        positions.Rotate(i, head.q.row(i));
-        positions.Rotate(i, head.k.row(i));
+        positions.Rotate(i, head.q.row(i), head.k.row(i));
       }
       for (int64_t c = 0; c < head.dim; ++c) head.q.row(i)[c] *= scale;
     }
@@ -121,8 +120,7 @@ void SelfAttention<T>::Backward(const PositionTables<T>& positions,
     for (int64_t i = 0; i < length; ++i) {
       for (int64_t c = 0; c < head.dim; ++c) d_head.q.row(i)[c] *= scale;
       if (positions.rotates()) {
-        positions.RotateBackward(i, d_head.q.row(i));
-        positions.RotateBackward(i, d_head.k.row(i));
+        positions.RotateBackward(i, d_head.q.row(i), d_head.k.row(i));
       }
     }
   }

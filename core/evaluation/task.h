@@ -62,6 +62,8 @@ class Task {
   virtual int64_t vocabulary_size() const = 0;
   // Whether models that see the whole sequence at once suit the task.
   virtual bool is_bidirectional() const { return false; }
+  // Whether one model, trained with the first scheme, is tested with all.
+  virtual bool trains_once() const { return false; }
   virtual int64_t default_step_count() const = 0;
   // The shortest sequence that makes sense.
   virtual int64_t min_length() const = 0;

@@ -35,6 +35,7 @@ constexpr Entry kEntries[] = {
     {"copy", WithoutCorpus<MakeCopyTask>},
     {"reverse", WithoutCorpus<MakeReverseTask>},
     {"recall", WithoutCorpus<MakeRecallTask>},
+    {"retrofit", WithoutCorpus<MakeRetrofitTask>},
 };
 
 constexpr auto kNames = [] {

@@ -243,16 +243,17 @@ absl::StatusOr<double> Trainer<T>::Step(absl::Span<const Example> batch,
 }
 
 template <typename T>
-absl::Status Trainer<T>::Test(absl::Span<const Example> examples,
-                              ThreadPool& pool, const StopCheck& stop,
-                              const Answer& answer) {
+absl::Status Trainer<T>::TestAs(const Scheme& scheme,
+                                absl::Span<const Example> examples,
+                                ThreadPool& pool, const StopCheck& stop,
+                                const Answer& answer) {
   int64_t length = 1;
   for (const Example& e : examples) {
     length = std::max(length, static_cast<int64_t>(e.tokens.size()));
   }
   LOCUS_ASSIGN_OR_RETURN(
       const auto tables,
-      PositionTables<T>::Create(scheme_, weights_.shape(), length));
+      PositionTables<T>::Create(scheme, weights_.shape(), length));
   CopySchemeParameters(tables.get());
   if (!packed_) weights_.Pack(pool, /*for_backward=*/false);
   packed_ = true;
@@ -315,6 +316,13 @@ int64_t Trainer<T>::TestBytes(const TransformerShape& shape, int64_t length,
          PositionTables<T>::Bytes(shape, length) +
          kHeld * target_count * shape.vocabulary_size *
              static_cast<int64_t>(sizeof(float));
+}
+
+template <typename T>
+int64_t Trainer<T>::PairwiseBytes(const TransformerShape& shape,
+                                  int64_t train_length, int64_t longest) {
+  return (kShares + 1) * PositionTables<T>::PairwiseBytes(shape, train_length) +
+         PositionTables<T>::PairwiseBytes(shape, longest);
 }
 
 template class Trainer<float>;

@@ -56,7 +56,13 @@ class Trainer {
   using Answer =
       std::function<void(const Example& example, absl::Span<const float>)>;
   absl::Status Test(absl::Span<const Example> examples, ThreadPool& pool,
-                    const StopCheck& stop, const Answer& answer);
+                    const StopCheck& stop, const Answer& answer) {
+    return TestAs(scheme_, examples, pool, stop, answer);
+  }
+  // The same under another scheme, which has as many parameters of its own.
+  absl::Status TestAs(const Scheme& scheme, absl::Span<const Example> examples,
+                      ThreadPool& pool, const StopCheck& stop,
+                      const Answer& answer);
 
   TransformerWeights<T>& weights() { return weights_; }
   int64_t step() const { return step_; }
@@ -66,6 +72,9 @@ class Trainer {
                                int64_t train_length, int64_t scheme_size);
   static int64_t TestBytes(const TransformerShape& shape, int64_t length,
                            int64_t target_count, int thread_count);
+  // And besides if the bias depends on both positions.
+  static int64_t PairwiseBytes(const TransformerShape& shape,
+                               int64_t train_length, int64_t longest);
 
  private:
   struct Share;

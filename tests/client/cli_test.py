@@ -17,8 +17,8 @@ import time
 import unittest
 
 LOCUS, LOCUSD, VERSION = sys.argv[1:4]
-COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "load", "health",
-            "version")
+COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "hf-config",
+            "convert-layout", "load", "health", "version")
 # Nobody listens there.
 NOWHERE = "127.0.0.1:1"
 
@@ -161,7 +161,8 @@ class SchemesTest(CliTest):
         lines = self.ok("schemes").splitlines()
         self.assertRegex(lines[0], r"NAME +ACTS ON +TITLE")
         names = [line.split()[0] for line in lines[1:]]
-        self.assertEqual(names, ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"])
+        self.assertEqual(names, ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias",
+                                 "xpos", "kerple", "fire", "sandwich"])
 
     def test_one_in_detail(self):
         text = self.ok("schemes", "rope")

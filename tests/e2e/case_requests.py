@@ -27,12 +27,18 @@ def set_positions(message, neutral):
 def set_scheme(message, neutral, dtype):
     """By the contract's own description: each parameter has the name of its field."""
     (name, parameters), = neutral.items()
-    scheme = getattr(message, name)
+    set_parameters(getattr(message, name), parameters, dtype)
+
+
+def set_parameters(scheme, parameters, dtype):
+    """Of a scheme, or of a message inside it."""
     scheme.SetInParent()
     for key, value in parameters.items():
         field = scheme.DESCRIPTOR.fields_by_name[key]
         if field.label == field.LABEL_REPEATED:
             getattr(scheme, key).extend(value)
+        elif field.type == field.TYPE_MESSAGE and field.message_type.name != "Tensor":
+            set_parameters(getattr(scheme, key), value, dtype)
         elif field.type == field.TYPE_MESSAGE:
             getattr(scheme, key).CopyFrom(tensor_of(value, dtype))
         elif field.type == field.TYPE_ENUM:
@@ -50,6 +56,8 @@ def encode_request(case, dtype):
     set_positions(request.key_positions, case.get("key_positions"))
     if "input" in case:
         request.input.CopyFrom(tensor_of(case["input"], dtype))
+    if "side" in case:
+        request.side = {"QUERIES": 1, "KEYS": 2}[case["side"]]
     return request
 
 

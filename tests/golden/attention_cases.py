@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+import encoding_cases
 import inputs
 import neutral
 import reference as ref
@@ -175,6 +176,43 @@ def decoding_cases():
     return cases
 
 
+def scaling_attention_cases():
+    """Queries and keys are turned for the length of both."""
+    stream = streams.Stream(22, "golden.scaling")
+    q, k, v = (inputs.tensor(stream, 1, *shape) for shape in ((2, 2, 8), (1, 5, 8), (1, 5, 3)))
+    options = {"causal": True, "bottom_right": True}
+    far = {"query_positions": {"ids": [5, 40]}, "key_positions": {"ids": [3, 4, 5, 30, 40]}}
+    return [attend_case(f"scaling/{number} {name} {place}", {"rope": {name: parameters}}, q, k, v,
+                        {**options, **extra})
+            for number, (name, parameters) in enumerate(encoding_cases.scalings(4))
+            for place, extra in (("near", {}), ("far", far))]
+
+
+def breadth_attention_cases():
+    """The schemes beyond those that random cases draw."""
+    schemes = [("xpos", {}), ("xpos", {"layout": "HALF_SPLIT", "scale_base": 16.0}),
+               ("kerple", {"seed": 3}), ("kerple", {"symmetric": True, "kernel": "POWER"}),
+               ("kerple", {"kernel": "POWER", "p": [2.0, 0.5], "a": [1.0, 3.0]}),
+               ("sandwich", {}), ("sandwich", {"width": 8}), ("fire", {}),
+               ("fire", {"threshold": 3.0, "seed": 9})]
+    places = [("near", 5, 5, {"causal": True}),
+              ("decode", 1, 9, {"causal": True, "bottom_right": True}),
+              ("window", 4, 9, {"causal": True, "query_offset": 5, "window": 3}),
+              ("ids", 3, 4, {"causal": True, "query_offset": 1, "return_weights": True,
+                             "query_positions": {"ids": [700, 703, 900]},
+                             "key_positions": {"ids": [690, 699, 702, 899]}})]
+    cases = []
+    for number, (name, parameters) in enumerate(schemes):
+        for place, queries, keys, options in places:
+            stream = streams.Stream(number, f"golden.breadth/{place}")
+            cases.append(attend_case(
+                f"breadth/{number} {name} {place}", {name: parameters},
+                inputs.tensor(stream, 1, 2, queries, 6), inputs.tensor(stream, 1, 1, keys, 6),
+                inputs.tensor(stream, 1, 1, keys, 3), options))
+    return cases
+
+
 def all_cases():
-    return (masked_row_cases() + decoding_cases() + mask_shape_cases()
+    return (masked_row_cases() + scaling_attention_cases() + breadth_attention_cases()
+            + decoding_cases() + mask_shape_cases()
             + [random_attend(number) for number in range(48)])

@@ -14,9 +14,14 @@ PLACES = [0, 1, 17, 1000000, 2 ** 31]
 def encode_case(name, scheme, **request):
     case = {"name": name, "scheme": scheme, **request}
     answer = ref.encode(case)
-    case["expect"] = {key: inputs.plain(value) if value.ndim == 1 else neutral.from_array(value)
-                      for key, value in answer.items()}
+    case["expect"] = {key: expected(value) for key, value in answer.items()}
     return case
+
+
+def expected(value):
+    if value.ndim == 0:
+        return float(value)
+    return inputs.plain(value) if value.ndim == 1 else neutral.from_array(value)
 
 
 def none_cases():
@@ -89,6 +94,58 @@ def rope_cases():
     return cases
 
 
+def scalings(pairs):
+    """Each scaling of RoPE by its defaults, and with every parameter, for so many pairs."""
+    ramp = [1 + k / 4 for k in range(pairs)]
+    return [
+        ("linear", {}), ("linear", {"factor": 4.0}),
+        ("ntk", {}), ("ntk", {"factor": 8.0}),
+        ("dynamic_ntk", {}), ("dynamic_ntk", {"factor": 10.0, "max_position": 16}),
+        ("dynamic_ntk", {"factor": 2.0, "max_position": 18}),
+        ("yarn", {}), ("yarn", {"factor": 4.0}),
+        ("yarn", {"factor": 16.0, "original_length": 64, "beta_fast": 8.0, "beta_slow": 0.5}),
+        ("yarn", {"factor": 16.0, "original_length": 64, "truncate": False}),
+        ("yarn", {"factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.8}),
+        ("yarn", {"factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.0}),
+        ("yarn", {"factor": 40.0, "mscale": 0.7, "attention_factor": 1.25}),
+        ("yarn", {"factor": 4.0, "original_length": 6, "beta_fast": 1000.0}),
+        ("llama3", {}),
+        ("llama3", {"factor": 32.0, "low_freq_factor": 1.5, "high_freq_factor": 2.0,
+                    "original_length": 256}),
+        ("longrope", {}),
+        ("longrope", {"factor": 32.0, "original_length": 17, "short_factors": [2.0] * pairs,
+                      "long_factors": ramp}),
+        ("longrope", {"factor": 32.0, "original_length": 18, "short_factors": [2.0] * pairs,
+                      "long_factors": ramp}),
+        ("longrope", {"factor": 4.0, "original_length": 4096, "long_factors": ramp,
+                      "attention_factor": 1.125}),
+        ("proportional", {}), ("proportional", {"share": 0.25}),
+        ("proportional", {"share": 0.49, "factor": 4.0}), ("proportional", {"share": 0.0}),
+    ]
+
+
+def scaling_cases():
+    """Lengths on either side of where length matters, which is 17 and 18 here."""
+    cases = []
+    for dim in (16, 20):
+        for number, (name, parameters) in enumerate(scalings(dim // 2)):
+            layout = ("INTERLEAVED", "HALF_SPLIT")[number % 2]
+            for last in (16, 17, 1000000):
+                cases.append(encode_case(
+                    f"rope/{name}/{number} of {dim} up to {last}",
+                    {"rope": {"layout": layout, name: parameters}},
+                    positions={"ids": [0, 3, last]}, dim=dim))
+    stream = streams.Stream(12, "golden.scaling")
+    for number, (name, parameters) in enumerate(scalings(3)):
+        if name == "proportional":
+            continue
+        cases.append(encode_case(
+            f"rope/{name}/{number} partial",
+            {"rope": {"base": 500000.0, "rotary_dim": 6, name: parameters}},
+            positions={"start": 15, "count": 3}, input=inputs.tensor(stream, 3, 7)))
+    return cases
+
+
 def alibi_cases():
     cases = []
     for heads in (1, 2, 3, 4, 6, 8, 12, 16, 20):
@@ -147,6 +204,81 @@ def t5_cases():
     return cases
 
 
+def xpos_cases():
+    cases = []
+    for layout in ("INTERLEAVED", "HALF_SPLIT"):
+        for side in ("QUERIES", "KEYS"):
+            stream = streams.Stream(13, f"golden.xpos/{layout}/{side}")
+            cases.append(encode_case(
+                f"xpos/{layout}/{side}", {"xpos": {"layout": layout, "centre": 0}}, side=side,
+                positions={"ids": [0, 1, 17, 2000]}, input=inputs.tensor(stream, 4, 6)))
+    cases += [
+        encode_case("xpos/centred", {"xpos": {}}, positions={"ids": [39999, 0, 20001]}, dim=4),
+        encode_case("xpos/far", {"xpos": {}}, positions={"start": 1000000, "count": 3}, dim=8),
+        encode_case("xpos/parameters", {"xpos": {"base": 500.0, "scale_base": 64.0, "centre": 9}},
+                    positions={"start": 0, "count": 20}, dim=10, side="KEYS"),
+    ]
+    return cases
+
+
+def kerple_cases():
+    near, far = {"start": 0, "count": 4}, {"ids": [1000000, 3, 90]}
+    stream = streams.Stream(14, "golden.kerple")
+    cases = []
+    for kernel in ("LOG", "POWER"):
+        given = {"kernel": kernel, "p": [0.5, 1.0, 2.0], "a": [0.01, 0.25, 3.0]}
+        cases += [
+            encode_case(f"kerple/{kernel}/drawn", {"kerple": {"kernel": kernel, "seed": 5}},
+                        positions=near, head_count=3),
+            encode_case(f"kerple/{kernel}/given", {"kerple": given}, positions=near),
+            encode_case(f"kerple/{kernel}/p alone",
+                        {"kerple": {"kernel": kernel, "p": [0.5, 1.5]}}, positions=near),
+            encode_case(f"kerple/{kernel}/symmetric", {"kerple": {**given, "symmetric": True}},
+                        positions=far, key_positions={"ids": [0, 77, 2 ** 31]}),
+            encode_case(f"kerple/{kernel}/input", {"kerple": {"kernel": kernel}},
+                        input=inputs.tensor(stream, 2, 4, 4)),
+        ]
+    return cases
+
+
+def sandwich_cases():
+    stream = streams.Stream(15, "golden.sandwich")
+    return [
+        encode_case("sandwich/defaults", {"sandwich": {}}, positions={"start": 0, "count": 5},
+                    head_count=3),
+        encode_case("sandwich/parameters", {"sandwich": {"width": 10, "base": 300.0}},
+                    positions={"ids": [0, 400, 7]}, key_positions={"ids": [1000, 5]},
+                    head_count=8),
+        encode_case("sandwich/far", {"sandwich": {}}, positions={"ids": [1000000, 0]},
+                    key_positions={"ids": [300000, 2]}, head_count=2),
+        encode_case("sandwich/input", {"sandwich": {}}, input=inputs.tensor(stream, 2, 4, 4)),
+    ]
+
+
+def fire_cases():
+    stream = streams.Stream(16, "golden.fire")
+    layers = {"w1": inputs.tensor(stream, 6), "b1": inputs.tensor(stream, 6),
+              "w2": inputs.tensor(stream, 2, 6), "b2": inputs.tensor(stream, 2)}
+    # Units that are flat, dead, or begin at the same place.
+    flat = {"w1": {"shape": [4], "data": [0.0, 0.0, 2.0, 4.0]},
+            "b1": {"shape": [4], "data": [1.0, -1.0, -1.0, -2.0]},
+            "w2": {"shape": [1, 4], "data": [1.0, 2.0, -3.0, 0.5]},
+            "b2": {"shape": [1], "data": [0.25]}}
+    near, far = {"start": 0, "count": 5}, {"ids": [1000000, 3, 600]}
+    return [
+        encode_case("fire/drawn", {"fire": {"seed": 3}}, positions=near, head_count=3),
+        encode_case("fire/far", {"fire": {}}, positions=far,
+                    key_positions={"ids": [0, 599, 2 ** 20]}, head_count=2),
+        encode_case("fire/given", {"fire": {**layers, "c": 0.5, "threshold": 2.5}},
+                    positions=near),
+        encode_case("fire/width", {"fire": {"width": 5, "c": 3.0, "threshold": 100.0}},
+                    positions=far, head_count=4),
+        encode_case("fire/flat units", {"fire": flat}, positions=far,
+                    key_positions={"start": 0, "count": 9}),
+        encode_case("fire/input", {"fire": {}}, input=inputs.tensor(stream, 2, 4, 4)),
+    ]
+
+
 def bucket_ends(parameters):
     """Every rel at which the bucket differs from the one before, and that one."""
     rels = near_edges(parameters)
@@ -192,7 +324,25 @@ def random_parameters(stream, name, size):
                       "base": stream.choice([10000.0, 500.0, 1e6])}
         if size % 2 or stream.below(2):
             parameters["rotary_dim"] = 2 * (1 + stream.below(size // 2))
+        parameters.update(random_scaling(stream, parameters.get("rotary_dim", size), size))
         return parameters
+    if name == "xpos":
+        return {"layout": stream.choice(["INTERLEAVED", "HALF_SPLIT"]),
+                "scale_base": stream.choice([512.0, 1e6])}
+    if name == "kerple":
+        kernel = stream.choice(["LOG", "POWER"])
+        parameters = {"kernel": kernel, "symmetric": bool(stream.below(2)),
+                      "seed": stream.below(1000)}
+        if stream.below(2):
+            parameters["p"] = [(1 + stream.below(16)) / 8 for _ in range(size)]
+        if stream.below(2):
+            parameters["a"] = [(1 + stream.below(64)) / 32 for _ in range(size)]
+        return parameters
+    if name == "sandwich":
+        return {"width": 2 * (1 + stream.below(100)), "base": stream.choice([10000.0, 50.0])}
+    if name == "fire":
+        return {"c": stream.choice([0.1, 1.0, 7.0]), "threshold": float(1 + stream.below(1000)),
+                "width": 1 + stream.below(40), "seed": stream.below(1000)}
     if name == "alibi":
         return {"symmetric": bool(stream.below(2)), "rule": stream.choice(["PAPER", "COURSE"]),
                 "bias_max": float(1 + stream.below(16))}
@@ -202,14 +352,53 @@ def random_parameters(stream, name, size):
     return {}
 
 
+def random_scaling(stream, rotary_dim, dim):
+    """{} or {name: parameters}, for so many channels that turn of so many."""
+    def number(low, high):
+        return low + (high - low) * stream.uniform()
+
+    length = 2 ** (3 + stream.below(14))
+    name = stream.choice([None, "linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope",
+                          "proportional"])
+    if name is None or ("ntk" in name and rotary_dim == 2):
+        return {}
+    if name == "proportional" and rotary_dim != dim:
+        return {}
+    parameters = {"factor": number(1, 40)}
+    if name == "dynamic_ntk":
+        parameters["max_position"] = length
+    if name in ("yarn", "llama3", "longrope"):
+        parameters["original_length"] = length
+    if name == "yarn":
+        parameters.update(beta_fast=number(8, 64), beta_slow=number(0.5, 4),
+                          truncate=bool(stream.below(2)))
+        if stream.below(3) == 0:
+            parameters["attention_factor"] = number(0.5, 2)
+        elif stream.below(2):
+            parameters.update(mscale=number(0.5, 2), mscale_all_dim=number(0.5, 2))
+    if name == "llama3":
+        low = number(0.5, 2)
+        parameters.update(low_freq_factor=low, high_freq_factor=low + number(0.5, 8))
+    if name == "longrope":
+        for key in ("short_factors", "long_factors"):
+            parameters[key] = [number(1, 64) for _ in range(rotary_dim // 2)]
+    if name == "proportional":
+        parameters["share"] = number(0, 1)
+    return {name: parameters}
+
+
 def random_encode(number):
     """One case of a seeded family, for tests that want many."""
     stream = streams.Stream(number, "golden.encode")
-    name = stream.choice(["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias"])
+    name = stream.choice(["none", "sinusoidal", "learned", "rope", "rope", "rope", "alibi",
+                          "t5_bias", "xpos", "kerple", "sandwich", "fire"])
     size, count = 2 + stream.below(30), 1 + stream.below(20)
     scheme = {name: random_parameters(stream, name, size)}
     request = {"positions": random_positions(stream, count)}
-    on_scores = name in ("alibi", "t5_bias")
+    if name == "xpos":
+        size += size % 2
+        request["positions"] = {"start": stream.below(1000000), "count": count}
+    on_scores = name in schemes.BIASES
     key_count = count
     if on_scores and stream.below(2):
         key_count = 1 + stream.below(20)
@@ -222,5 +411,6 @@ def random_encode(number):
 
 
 def all_cases():
-    return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases()
-            + alibi_cases() + t5_cases())
+    return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases() + scaling_cases()
+            + alibi_cases() + t5_cases() + xpos_cases() + kerple_cases() + sandwich_cases()
+            + fire_cases())

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "core/encoding/schemes.h"
 
 namespace locus::golden {
@@ -88,9 +90,12 @@ std::unique_ptr<Scheme> Request::MakeScheme() {
   const SchemeInfo* const info = FindScheme(named.key());
   Arguments arguments;
   for (const Parameter& parameter : info->parameters) {
-    const std::string key(parameter.name);
-    if (!parameters.contains(key)) continue;
-    const Json& value = parameters[key];
+    const std::string& key = parameter.name;
+    // `yarn.factor` stands inside `yarn`.
+    const Json::json_pointer place(
+        absl::StrCat("/", absl::StrReplaceAll(key, {{".", "/"}})));
+    if (!parameters.contains(place)) continue;
+    const Json& value = parameters.at(place);
     switch (parameter.kind) {
       case ParameterKind::kNumber:
         arguments.Set(key, value.get<double>());
@@ -113,6 +118,9 @@ std::unique_ptr<Scheme> Request::MakeScheme() {
       case ParameterKind::kSeed:
         arguments.Set(key, value.get<uint64_t>());
         break;
+      case ParameterKind::kGroup:
+        arguments.Set(key, true);
+        break;
     }
   }
   return Must(locus::MakeScheme(*info, std::move(arguments)), named.key());
@@ -126,6 +134,7 @@ EncodeOptions Request::Encode() {
   options.head_count = json_.value("head_count", int64_t{0});
   if (json_.contains("input")) options.input = View(json_["input"]);
   options.dtype = dtype_;
+  options.of_keys = json_.value("side", "") == "KEYS";
   return options;
 }
 

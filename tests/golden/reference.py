@@ -9,7 +9,8 @@ import math
 import numpy as np
 
 from neutral import positions_of, to_array
-from schemes import (WIDE, alibi_slopes, bias_of, code_of, offsets, rope_tables, rotate)
+from schemes import (BIASES, CAUSAL_BIASES, WIDE, alibi_slopes, bias_of, code_of, offsets,
+                     rope_tables, rotate, xpos, xpos_tables)
 from streams import Stream
 
 INFINITY = float("inf")
@@ -25,22 +26,43 @@ def encode(case):
     """{"table"} or {"cos", "sin", "frequencies"} or {"bias", "slopes"}, and "output"."""
     name, parameters = scheme_of(case)
     x = to_array(case["input"]) if "input" in case else None
-    if name in ("alibi", "t5_bias"):
+    if name in BIASES:
         return _encode_bias(case, name, parameters, x)
     positions = positions_of(case.get("positions"), 0, 0 if x is None else x.shape[-2])
     dim = case.get("dim") or x.shape[-1]
     if name == "none":
         return {} if x is None else {"output": x}
     if name == "rope":
-        cos, sin, frequencies = rope_tables(positions, dim, **parameters)
+        cos, sin, frequencies, factor = rope_tables(positions, dim, **parameters)
         answer = {"cos": cos, "sin": sin, "frequencies": frequencies}
+        if factor != 1:
+            answer["attention_factor"] = factor
         if x is not None:
             answer["output"] = rotate(x, positions, **parameters)
         return answer
+    if name == "xpos":
+        return _encode_xpos(case, parameters, positions, dim, x)
     answer = {"table": code_of(name, parameters, positions, dim)}
     if x is not None:
         answer["output"] = x + answer["table"]
     return answer
+
+
+def _encode_xpos(case, parameters, positions, dim, x):
+    """xPos depends on what it is for, and on its centre."""
+    side = -1 if case.get("side") == "KEYS" else 1
+    rest = {k: v for k, v in parameters.items() if k not in ("layout", "centre")}
+    centre = parameters.get("centre", middle(positions))
+    cos, sin, frequencies = xpos_tables(positions, dim, side, centre, **rest)
+    answer = {"cos": cos, "sin": sin, "frequencies": frequencies}
+    if x is not None:
+        answer["output"] = xpos(x, positions, side, centre,
+                                layout=parameters.get("layout", "INTERLEAVED"), **rest)
+    return answer
+
+
+def middle(positions):
+    return min(positions) + (max(positions) - min(positions)) // 2
 
 
 def _encode_bias(case, name, parameters, x):
@@ -51,8 +73,8 @@ def _encode_bias(case, name, parameters, x):
     if name == "alibi":
         answer["slopes"] = alibi_slopes(
             heads, **{k: v for k, v in parameters.items() if k != "symmetric"})
-        if not parameters.get("symmetric"):
-            answer["bias"][:, offsets(queries, keys) < 0] = -INFINITY
+    if name in CAUSAL_BIASES and not parameters.get("symmetric"):
+        answer["bias"][:, offsets(queries, keys) < 0] = -INFINITY
     if x is not None:
         answer["output"] = x + answer["bias"]
     return answer
@@ -61,10 +83,13 @@ def _encode_bias(case, name, parameters, x):
 def _head_count(case, parameters, x):
     if case.get("head_count"):
         return case["head_count"]
-    if parameters.get("slopes"):
-        return len(parameters["slopes"])
+    for given in ("slopes", "p", "a"):
+        if parameters.get(given):
+            return len(parameters[given])
     if "table" in parameters:
         return parameters["table"]["shape"][1]
+    if "b2" in parameters:
+        return parameters["b2"]["shape"][0]
     return x.shape[-3]
 
 
@@ -101,8 +126,15 @@ def attend_arrays(name, parameters, q, k, v, options):
     query_positions = positions_of(options.get("query_positions"), start, query_count)
     key_positions = positions_of(options.get("key_positions"), 0, key_count)
     if name == "rope":
-        q = rotate(q, query_positions, **parameters)
-        k = rotate(k, key_positions, **parameters)
+        length = max(query_positions + key_positions) + 1
+        q = rotate(q, query_positions, length, **parameters)
+        k = rotate(k, key_positions, length, **parameters)
+    if name == "xpos":
+        # The centre cancels; here it is where double precision is happiest.
+        plain = {key: value for key, value in parameters.items() if key != "centre"}
+        centre = middle(query_positions + key_positions)
+        q = xpos(q, query_positions, 1, centre, **plain)
+        k = xpos(k, key_positions, -1, centre, **plain)
     group = heads // k.shape[1]
     k, v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
 

@@ -11,6 +11,7 @@ import math
 
 import numpy as np
 
+import rope_scaling
 from neutral import to_array
 from streams import Stream
 
@@ -74,17 +75,23 @@ def _between(row, length, place):
 
 # On queries and keys.
 
-def rope_tables(positions, dim, base=10000.0, layout="INTERLEAVED", rotary_dim=None):
-    """cos [T, r/2], sin [T, r/2], frequencies [r/2]."""
+def rope_tables(positions, dim, length=None, base=10000.0, layout="INTERLEAVED",
+                rotary_dim=None, **scaling):
+    """cos [T, r/2], sin [T, r/2], frequencies [r/2], attention factor.
+
+    `length` is one more than the largest position of the call.
+    """
     r = dim if rotary_dim is None else rotary_dim
-    frequencies = _powers(base, [-WIDE(2 * k) / r for k in range(r // 2)])
+    if length is None:
+        length = max(positions) + 1
+    frequencies, factor = rope_scaling.scaled(WIDE(base), r, dim, length, scaling)
     angles = np.array(positions, dtype=WIDE)[:, None] * frequencies
-    return np.cos(angles), np.sin(angles), frequencies
+    return factor * np.cos(angles), factor * np.sin(angles), frequencies, factor
 
 
-def rotate(x, positions, **parameters):
+def rotate(x, positions, length=None, **parameters):
     """x [..., T, dim] with every row turned to its position."""
-    cos, sin, frequencies = rope_tables(positions, x.shape[-1], **parameters)
+    cos, sin, frequencies, _ = rope_tables(positions, x.shape[-1], length, **parameters)
     r = 2 * len(frequencies)
     if parameters.get("layout", "INTERLEAVED") == "INTERLEAVED":
         first, second = slice(0, r, 2), slice(1, r, 2)
@@ -95,6 +102,28 @@ def rotate(x, positions, **parameters):
     y[..., first] = a * cos - b * sin
     y[..., second] = a * sin + b * cos
     return y
+
+
+def xpos_growth(dim, scale_base=512.0):
+    """ln of what pair k of queries is multiplied by, for each position."""
+    k = np.arange(dim // 2, dtype=WIDE)
+    return np.log((2 * k + WIDE(4) / 10 * dim) / (WIDE(14) / 10 * dim)) / WIDE(scale_base)
+
+
+def xpos_tables(positions, dim, side, centre, base=10000.0, scale_base=512.0):
+    """cos, sin [T, d/2] with the decay of queries (side 1) or keys (side -1)."""
+    cos, sin, frequencies, _ = rope_tables(positions, dim, base=base)
+    distance = np.array([p - centre for p in positions], dtype=WIDE)[:, None]
+    scale = np.exp(side * distance * xpos_growth(dim, scale_base))
+    return cos * scale, sin * scale, frequencies
+
+
+def xpos(x, positions, side, centre, layout="INTERLEAVED", base=10000.0, scale_base=512.0):
+    """x [..., T, dim] turned and scaled."""
+    scale = np.exp(side * np.array([p - centre for p in positions], dtype=WIDE)[:, None]
+                   * xpos_growth(x.shape[-1], scale_base))
+    each = np.repeat(scale, 2, axis=-1) if layout == "INTERLEAVED" else np.tile(scale, 2)
+    return rotate(x, positions, base=base, layout=layout) * each
 
 
 # On scores.
@@ -163,9 +192,63 @@ def t5_bias(head_count, query_positions, key_positions, table=None, seed=0, **pa
     return bias
 
 
+def kerple_bias(head_count, query_positions, key_positions, kernel="LOG", p=(), a=(),
+                symmetric=False, seed=0):
+    """[H, Tq, Tk]."""
+    def drawn(purpose, end):
+        # In double: what is drawn is a parameter, and a far distance's power shows its last bit.
+        stream = Stream(seed, purpose)
+        return [0.01 + (end - 0.01) * stream.uniform() for _ in range(head_count)]
+
+    distance = np.abs(offsets(query_positions, key_positions))
+    p = np.array(p or drawn("kerple.p", 2.0), dtype=WIDE)[:, None, None]
+    a = np.array(a or drawn("kerple.a", 1.0), dtype=WIDE)[:, None, None]
+    return -a * distance ** p if kernel == "POWER" else -p * np.log1p(a * distance)
+
+
+def sandwich_bias(head_count, query_positions, key_positions, width=128, base=10000.0):
+    """[H, Tq, Tk]."""
+    frequencies = _powers(base, [-WIDE(2 * k) / width for k in range(1, width // 2 + 1)])
+    offset = offsets(query_positions, key_positions)
+    products = np.cos(offset[..., None] * frequencies).sum(axis=-1) - width // 2
+    scale = np.array([WIDE(head_count) / (8 * h) for h in range(1, head_count + 1)])
+    return products * scale[:, None, None]
+
+
+def fire_bias(head_count, query_positions, key_positions, c=0.1, threshold=512.0, width=32,
+              w1=None, b1=None, w2=None, b2=None, seed=0):
+    """[H, Tq, Tk], by the network itself."""
+    if w1 is None:
+        def drawn(purpose, shape, reach):
+            stream = Stream(seed, purpose)
+            return np.array([reach * (2 * WIDE(stream.uniform()) - 1)
+                             for _ in range(int(np.prod(shape)))], dtype=WIDE).reshape(shape)
+
+        reach = 1 / np.sqrt(WIDE(width))
+        w1, b1 = drawn("fire.w1", width, WIDE(1)), drawn("fire.b1", width, WIDE(1))
+        w2 = drawn("fire.w2", (head_count, width), reach)
+        b2 = drawn("fire.b2", head_count, reach)
+    else:
+        w1, b1, w2, b2 = (to_array(tensor) for tensor in (w1, b1, w2, b2))
+
+    def psi(x):
+        return np.log(np.abs(WIDE(c) * x) + 1)
+
+    span = np.maximum(np.array(query_positions, dtype=WIDE), WIDE(threshold))[:, None]
+    x = psi(offsets(query_positions, key_positions)) / (psi(span) + WIDE(1e-6))
+    hidden = np.maximum(x[..., None] * w1 + b1, 0)
+    return np.moveaxis(hidden @ w2.T + b2, -1, 0)
+
+
+# Those that are -inf where a key follows its query, unless symmetric.
+CAUSAL_BIASES = ("alibi", "kerple")
+BIASES = {"alibi": alibi_bias, "t5_bias": t5_bias, "kerple": kerple_bias,
+          "sandwich": sandwich_bias, "fire": fire_bias}
+
+
 def bias_of(name, parameters, head_count, query_positions, key_positions):
     """[H, Tq, Tk], or 0 for a scheme that acts elsewhere."""
-    makers = {"alibi": alibi_bias, "t5_bias": t5_bias}
+    makers = BIASES
     if name not in makers:
         return WIDE(0)
     return makers[name](head_count, query_positions, key_positions, **parameters)

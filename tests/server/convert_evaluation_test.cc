@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/algorithm/container.h"
 #include "core/base/status.h"
 #include "core/encoding/schemes.h"
 
@@ -59,8 +60,30 @@ TEST(ConvertEvaluationTest, EveryTaskOfTheContractIsKnown) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(std::get<TrainedSettings>(plan->settings.mode).task,
               tasks->field(i)->name());
-    EXPECT_EQ(plan->schemes.size(), AllSchemes().size());
+    if (tasks->field(i)->name() == "retrofit") continue;  // has its own
+    for (const NamedScheme& scheme : plan->schemes) {
+      EXPECT_TRUE(scheme.resolved.info->is_raced) << scheme.name;
+    }
+    EXPECT_EQ(static_cast<int64_t>(plan->schemes.size()),
+              absl::c_count_if(AllSchemes(), [](const SchemeInfo& info) {
+                return info.is_raced;
+              }));
   }
+}
+
+TEST(ConvertEvaluationTest, ARetrofitTestsScalingsAtThreeFactors) {
+  v1::EvaluateExtrapolationRequest request;
+  request.mutable_trained()->mutable_retrofit();
+  request.set_train_length(64);
+  const auto plan = ToEvaluationPlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ(plan->schemes.size(), 16);
+  EXPECT_EQ(plan->schemes[0].name, "rope");
+  EXPECT_EQ(plan->schemes[1].name, "linear_x2");
+  const NamedScheme& last = plan->schemes.back();
+  EXPECT_EQ(last.name, "llama3_x8");
+  EXPECT_EQ(last.resolved.arguments.Number("llama3.factor"), 8);
+  EXPECT_EQ(last.resolved.arguments.Integer("llama3.original_length"), 64);
 }
 
 TEST(ConvertEvaluationTest, ALargeCorpusIsNotCopied) {

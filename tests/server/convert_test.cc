@@ -6,6 +6,8 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "core/encoding/schemes.h"
 #include "tests/server/test_server.h"
@@ -46,9 +48,39 @@ bool Fits(ParameterKind kind, const FieldDescriptor& field) {
              field.message_type() == v1::Tensor::descriptor();
     case ParameterKind::kSeed:
       return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
+    case ParameterKind::kGroup:
+      return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
+             field.message_type() != v1::Tensor::descriptor() &&
+             field.containing_oneof() != nullptr;
     default:
       return false;
   }
+}
+
+// The field of a parameter: `yarn.factor` is a field of a field.
+const FieldDescriptor* FieldOfParameter(
+    const google::protobuf::Descriptor& scheme, const std::string& name) {
+  const google::protobuf::Descriptor* message = &scheme;
+  const FieldDescriptor* field = nullptr;
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(name, '.'))) {
+    field = message->FindFieldByName(part);
+    if (field == nullptr) return nullptr;
+    message = field->message_type();
+  }
+  return field;
+}
+
+// How many parameters a message has place for, those of its groups included.
+size_t FieldCount(const google::protobuf::Descriptor& message) {
+  size_t count = message.field_count();
+  for (int i = 0; i < message.field_count(); ++i) {
+    const FieldDescriptor& field = *message.field(i);
+    if (Fits(ParameterKind::kGroup, field)) {
+      count += FieldCount(*field.message_type());
+    }
+  }
+  return count;
 }
 
 // Core's declarations and the contract's messages name the same things.
@@ -59,32 +91,39 @@ TEST(ConvertSchemeTest, EverySchemeOfCoreIsInTheContract) {
     ASSERT_NE(field, nullptr) << info.name;
     for (const Parameter& parameter : info.parameters) {
       const FieldDescriptor* argument =
-          field->message_type()->FindFieldByName(std::string(parameter.name));
+          FieldOfParameter(*field->message_type(), parameter.name);
       ASSERT_NE(argument, nullptr) << info.name << "." << parameter.name;
       EXPECT_TRUE(Fits(parameter.kind, *argument)) << argument->full_name();
+      if (parameter.kind == ParameterKind::kGroup) {
+        EXPECT_EQ(argument->containing_oneof()->name(), parameter.kind_of);
+      }
+      // Only presence tells a flag that was set to false from one left out.
+      if (parameter.Default() == "true") {
+        EXPECT_TRUE(argument->has_presence());
+      }
     }
-    EXPECT_EQ(static_cast<size_t>(field->message_type()->field_count()),
-              info.parameters.size())
+    EXPECT_EQ(FieldCount(*field->message_type()), info.parameters.size())
         << info.name << " takes more in the contract than in core";
   }
-  EXPECT_EQ(static_cast<size_t>(v1::Scheme::descriptor()->field_count()),
-            AllSchemes().size());
+  const auto* kinds = v1::Scheme::descriptor()->FindOneofByName("kind");
+  EXPECT_EQ(static_cast<size_t>(kinds->field_count()), AllSchemes().size());
 }
 
 TEST(ConvertSchemeTest, ChoicesAreTheEnumsValuesInOrder) {
   for (const SchemeInfo& info : AllSchemes()) {
     for (const Parameter& parameter : info.parameters) {
       if (parameter.kind != ParameterKind::kChoice) continue;
-      const auto* type = v1::Scheme::descriptor()
-                             ->FindFieldByName(std::string(info.name))
-                             ->message_type()
-                             ->FindFieldByName(std::string(parameter.name))
-                             ->enum_type();
+      const auto* type =
+          FieldOfParameter(*v1::Scheme::descriptor()
+                                ->FindFieldByName(std::string(info.name))
+                                ->message_type(),
+                           parameter.name)
+              ->enum_type();
       ASSERT_EQ(type->value_count() - 1,
                 static_cast<int>(parameter.choices.size()));
       for (int i = 1; i < type->value_count(); ++i) {
         EXPECT_TRUE(type->value(i)->name().ends_with(
-            "_" + std::string(parameter.choices[i - 1])));
+            absl::StrCat("_", parameter.choices[i - 1])));
       }
     }
   }
@@ -98,6 +137,38 @@ TEST(ConvertSchemeTest, EverySchemeIsMadeWithItsDefaults) {
     scheme.GetReflection()->MutableMessage(&scheme, field);
     EXPECT_TRUE(ToScheme(scheme).ok()) << info.name;
   }
+}
+
+TEST(ConvertSchemeTest, GroupsAreArgumentsOfTheirOwn) {
+  v1::Scheme scheme;
+  scheme.mutable_rope()->mutable_yarn()->set_factor(4);
+  const auto resolved = ResolveScheme(scheme, nullptr, "scheme");
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_TRUE(resolved->arguments.Has("yarn"));
+  EXPECT_EQ(resolved->arguments.Number("yarn.factor"), 4);
+  EXPECT_EQ(resolved->arguments.Number("yarn.beta_fast"), 32);
+  EXPECT_TRUE(resolved->arguments.Flag("yarn.truncate"));
+  EXPECT_FALSE(resolved->arguments.Has("llama3.factor"));
+}
+
+TEST(ConvertSchemeTest, AnEmptyGroupIsSet) {
+  v1::Scheme scheme;
+  scheme.mutable_rope()->mutable_llama3();
+  const auto resolved = ResolveScheme(scheme, nullptr, "scheme");
+  ASSERT_TRUE(resolved.ok()) << resolved.status();
+  EXPECT_EQ(resolved->arguments.Number("llama3.factor"), 8);
+}
+
+TEST(ConvertSchemeTest, ErrorsInGroupsHaveTheWholePath) {
+  v1::Scheme scheme;
+  scheme.mutable_rope()->mutable_yarn()->set_factor(0);
+  EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme.rope.yarn.factor");
+  scheme.mutable_rope()->mutable_llama3()->set_high_freq_factor(0.5);
+  EXPECT_EQ(FieldOf(ToScheme(scheme).status()),
+            "scheme.rope.llama3.high_freq_factor");
+  scheme.mutable_rope()->mutable_longrope()->add_long_factors(0);
+  EXPECT_EQ(FieldOf(ToScheme(scheme).status()),
+            "scheme.rope.longrope.long_factors[0]");
 }
 
 TEST(ConvertSchemeTest, ErrorsHaveTheWholePath) {

@@ -85,11 +85,15 @@ Projections Project(const PatternCall& call, PatternContent content,
       compiled == nullptr ? nullptr : CodeOf(*compiled);
   const Rotation* const rotation =
       compiled == nullptr ? nullptr : RotationOf(*compiled);
+  const Rotation of_keys =
+      rotation == nullptr ? Rotation() : rotation->OfKeys();
   Projections out{Matrix(length, dim), Matrix(dim, length)};
   pool.ParallelFor(kPatternParts, [&](int64_t part) {
     std::vector<double> x(dim);
     std::vector<double> added(dim);
     Turn turn(rotation, dim / call.settings.head_count);
+    Turn turn_key(rotation == nullptr ? nullptr : &of_keys,
+                  dim / call.settings.head_count);
     ForEachInPart(part, length, stopper, [&](int64_t n) {
       Token(call, content, common, n, absl::MakeSpan(x));
       if (code != nullptr) {
@@ -100,8 +104,9 @@ Projections Project(const PatternCall& call, PatternContent content,
       Eigen::RowVectorXd q = row * wq;
       Eigen::RowVectorXd k = row * wk;
       turn.SetPosition(n);
+      turn_key.SetPosition(n);
       turn.Apply(q);
-      turn.Apply(k);
+      turn_key.Apply(k);
       out.q.row(n) = q;
       out.k.col(n) = k.transpose();
     });

@@ -101,14 +101,16 @@ class TextScorer final : public Scorer {
 class TextTask final : public Task {
  public:
   // An empty corpus means the built-in one.
-  explicit TextTask(std::string corpus)
-      : own_corpus_(std::move(corpus)),
+  explicit TextTask(std::string corpus, bool trains_once = false)
+      : trains_once_(trains_once),
+        own_corpus_(std::move(corpus)),
         text_(own_corpus_.empty() ? BuiltInCorpus() : own_corpus_),
         size_(static_cast<int64_t>(text_.size())),
         held_out_size_(size_ / 10),
         target_size_(held_out_size_ / 2),
         threshold_(0.9 * ByteEntropy(text_.substr(0, train_size()))) {}
 
+  bool trains_once() const override { return trains_once_; }
   int64_t vocabulary_size() const override { return 256; }
   int64_t default_step_count() const override { return 300; }
   int64_t min_length() const override { return 2; }
@@ -198,6 +200,7 @@ class TextTask final : public Task {
     return example;
   }
 
+  const bool trains_once_;
   const std::string own_corpus_;
   const absl::string_view text_;
   const int64_t size_;
@@ -222,6 +225,10 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTextTask(std::string corpus) {
                                      ", or none for the built-in text"));
   }
   return std::make_unique<TextTask>(std::move(corpus));
+}
+
+std::unique_ptr<Task> MakeRetrofitTask() {
+  return std::make_unique<TextTask>("", /*trains_once=*/true);
 }
 
 double ByteEntropy(absl::string_view text) {

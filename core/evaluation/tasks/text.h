@@ -40,6 +40,10 @@ inline constexpr int64_t kMaxCorpusBytes = int64_t{4} << 20;
 // An empty corpus means the built-in one. Errors name the field `text.corpus`.
 absl::StatusOr<std::unique_ptr<Task>> MakeTextTask(std::string corpus);
 
+// The built-in text for models that are trained once and tested with other
+// schemes: what a scaling does to a model that never saw it.
+std::unique_ptr<Task> MakeRetrofitTask();
+
 // The entropy of the distribution of single bytes, in nats.
 double ByteEntropy(absl::string_view text);
 

@@ -71,6 +71,50 @@ TEST(ParametersTest, RotationsOfEveryWidthKeepTheirPromises) {
   }
 }
 
+TEST(ParametersTest, ScalingsOfEveryKindKeepTheirPromises) {
+  for (const Parameter& parameter : FindScheme("rope")->parameters) {
+    if (parameter.kind != ParameterKind::kGroup) continue;
+    for (const double factor : {1.0, 4.0, 1000.0}) {
+      SCOPED_TRACE(::testing::Message() << parameter.name << " " << factor);
+      Arguments arguments;
+      arguments.Set(parameter.name, true);
+      arguments.Set(absl::StrCat(parameter.name, ".factor"), factor);
+      ExpectKept("rope", arguments);
+    }
+  }
+}
+
+TEST(ParametersTest, ShortLengthsAndFewPairsBreakNoPromise) {
+  Arguments dynamic;
+  dynamic.Set("dynamic_ntk", true);
+  dynamic.Set("dynamic_ntk.factor", 4.0);
+  dynamic.Set("dynamic_ntk.max_position", int64_t{8});
+  ExpectKept("rope", dynamic);
+  const auto shifted = CheckOne("rope", "shift_invariance", dynamic);
+  EXPECT_EQ(shifted.verdict, Verdict::kFails);
+  EXPECT_THAT(shifted.worked_case, HasSubstr("largest position"));
+  for (const double share : {0.0, 0.1, 0.5}) {
+    Arguments proportional;
+    proportional.Set("proportional", true);
+    proportional.Set("proportional.share", share);
+    ExpectKept("rope", proportional);
+  }
+  Arguments longrope;
+  longrope.Set("longrope", true);
+  longrope.Set("longrope.long_factors", std::vector<double>(48, 3.0));
+  ExpectKept("rope", longrope);
+}
+
+TEST(ParametersTest, AnAttentionFactorPreservesNoNorm) {
+  Arguments arguments;
+  arguments.Set("yarn", true);
+  arguments.Set("yarn.factor", 4.0);
+  const auto result = CheckOne("rope", "norm_preservation", arguments);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_EQ(result.promise, Promise::Answer::kNo);
+  EXPECT_TRUE(result.as_promised);
+}
+
 TEST(ParametersTest, BiasTooSmallToShowIsSaidToBeSo) {
   Arguments flat;
   flat.Set("bias_max", 1000.0);

@@ -16,6 +16,10 @@ using testing::Score;
 
 class EveryTaskTest : public ::testing::TestWithParam<absl::string_view> {
  protected:
+  // A retrofit is of a text.
+  static bool IsText() {
+    return GetParam() == "text" || GetParam() == "retrofit";
+  }
   std::unique_ptr<Task> task_ = MustMakeTask(GetParam());
 };
 
@@ -72,7 +76,7 @@ TEST_P(EveryTaskTest, TrainingLengthsReachBothEnds) {
     }
   }
   EXPECT_EQ(*lengths.rbegin(), 24);
-  EXPECT_EQ(*lengths.begin(), GetParam() == "text" ? 24 : task_->min_length());
+  EXPECT_EQ(*lengths.begin(), IsText() ? 24 : task_->min_length());
 }
 
 TEST_P(EveryTaskTest, TestsHaveExactlyTheLengthIfTheStructurePermits) {
@@ -113,7 +117,7 @@ TEST_P(EveryTaskTest, TestsAreLargeEnoughAndBounded) {
     const auto examples = task_->Test(1, length, 64);
     EXPECT_GE(examples.size(), 32u);
     EXPECT_LE(examples.size(), 512u);
-    if (GetParam() != "text") {
+    if (!IsText()) {
       // A quarter on top: the questions of order.
       const int64_t extra = GetParam() == "agreement" ? 1 : 0;
       EXPECT_LE(static_cast<int64_t>(examples.size()) * length * 4,
@@ -168,7 +172,7 @@ TEST_P(EveryTaskTest, TooShortALengthIsRejected) {
 
 TEST(TasksTest, NamesAreThoseOfTheContract) {
   EXPECT_THAT(TaskNames(), ElementsAre("ordering", "agreement", "text", "copy",
-                                       "reverse", "recall"));
+                                       "reverse", "recall", "retrofit"));
 }
 
 TEST(TasksTest, UnknownNameIsRejected) {

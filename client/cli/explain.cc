@@ -1,0 +1,156 @@
+#include <cstdint>
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/explanation.h"
+#include "client/cli/json.h"
+#include "client/cli/scheme_flags.h"
+#include "client/cli/scheme_text.h"
+#include "client/cli/session.h"
+#include "client/cli/usage.h"
+#include "client/errors.h"
+#include "client/file.h"
+#include "client/plot/file.h"
+#include "client/status_macros.h"
+#include "client/tensor.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  locus explain --scheme rope --dim 128 --trained 4096
+  locus explain --scheme 'rope { yarn { factor: 4 original_length: 4096 } }' \
+    --dim 128 --plot wavelengths.svg
+  locus explain --hf-config config.json
+  locus explain --scheme alibi --heads 8 --plot bias.svg)";
+
+struct ExplainFlags {
+  CommonFlags common;
+  SchemeFlags scheme;
+  int64_t dim = 0;
+  int64_t head_count = 0;
+  double trained_length = 0;
+  double target_length = 0;
+  int64_t length = 256;
+  std::string plot;
+  std::string theme = "auto";
+};
+
+FlagHints Hints() {
+  return {{"dim", "--dim"},
+          {"head_count", "--heads"},
+          {"positions", "--length"},
+          {"scheme", "--scheme"}};
+}
+
+// One query at the end of a sequence, and for biases all keys. Which sizes a
+// scheme needs, the server knows: what it misses is filled in.
+absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
+                                       const ExplainFlags& flags) {
+  v1::EncodeRequest request;
+  *request.mutable_scheme() = model.scheme;
+  request.mutable_positions()->mutable_ids()->add_ids(flags.length - 1);
+  request.set_dim(flags.dim > 0 ? flags.dim : model.head_dim);
+  request.set_head_count(flags.head_count > 0 ? flags.head_count
+                                              : model.head_count);
+  request.set_dtype(v1::DATA_TYPE_FLOAT64);
+  auto response = client.Encode(request);
+  const auto misses = [&](absl::string_view field) {
+    const auto violations = FieldViolations(response.status());
+    return !violations.empty() && violations.front().field == field;
+  };
+  if (misses("dim") && request.dim() == 0) {
+    request.set_dim(128);
+    response = client.Encode(request);
+  } else if (misses("head_count") && request.head_count() == 0) {
+    request.set_head_count(8);
+    response = client.Encode(request);
+  }
+  if (!response.ok() || !response->has_bias()) return response;
+  request.mutable_key_positions()->mutable_range()->set_count(flags.length);
+  return client.Encode(request);
+}
+
+absl::Status WritePlot(const ExplainFlags& flags,
+                       const plot::LineChart& chart) {
+  const auto format = plot::FormatOfPath(flags.plot);
+  if (!format.ok()) return AsUsage(format.status(), "--plot");
+  const auto theme = plot::ParseTheme(flags.theme);
+  if (!theme.ok()) return AsUsage(theme.status(), "--theme");
+  CLIENT_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      plot::Render(plot::DrawLineChart(chart), *format, *theme));
+  return WriteFile(flags.plot, bytes, "");
+}
+
+absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
+  if (flags.length < 1) return UsageError("--length must be at least 1");
+  CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
+  CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  const auto response = Ask(*session.client, model, flags);
+  if (!response.ok()) return WithFlagHint(response.status(), Hints());
+  const std::string name = SchemeName(model.scheme);
+  const std::string written =
+      flags.plot.empty() ? "" : absl::StrCat("wrote ", flags.plot, "\n");
+  if (response->has_rotation()) {
+    const RotationFacts facts = FactsOf(
+        response->rotation(), flags.trained_length, flags.target_length);
+    if (!flags.plot.empty()) {
+      CLIENT_RETURN_IF_ERROR(WritePlot(flags, RotationChart(facts, name)));
+    }
+    return Outcome{.text = flags.common.json
+                               ? JsonLine(RotationJson(facts))
+                               : absl::StrCat(ExplainRotation(facts), written)};
+  }
+  if (response->has_bias()) {
+    CLIENT_RETURN_IF_ERROR(CheckTensor(response->bias().bias()));
+    if (!flags.plot.empty()) {
+      CLIENT_ASSIGN_OR_RETURN(const plot::LineChart chart,
+                              BiasChart(response->bias(), name));
+      CLIENT_RETURN_IF_ERROR(WritePlot(flags, chart));
+    }
+    return Outcome{
+        .text =
+            flags.common.json
+                ? JsonLine({{"slopes", response->bias().slopes()},
+                            {"bucket_edges", response->bias().bucket_edges()}})
+                : absl::StrCat(ExplainBias(response->bias()), written)};
+  }
+  return UsageError(absl::StrCat(
+      "--scheme: ", name,
+      " has neither pairs nor a bias to explain; try locus plot waveforms"));
+}
+
+}  // namespace
+
+void AddExplain(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "explain",
+      "What follows from a scheme's numbers: wavelengths, turns "
+      "that training completes, slopes, buckets");
+  command->footer(kExamples);
+  auto flags = std::make_shared<ExplainFlags>();
+  AddSchemeFlags(*command, flags->scheme);
+  const auto add = [command](const char* name, auto& target, const char* type,
+                             const char* description) {
+    command->add_option(name, target, description)->type_name(type);
+  };
+  add("-d,--dim", flags->dim, "N", "Width of one head; default 128");
+  add("--heads", flags->head_count, "N", "Heads of a bias; default 8");
+  add("--trained", flags->trained_length, "N",
+      "The length that was trained for; default: what the scaling says");
+  add("--target", flags->target_length, "N",
+      "The length aimed at; default: that times the factor");
+  add("--length", flags->length, "N",
+      "Of the sequence that is looked at; default 256");
+  add("--plot", flags->plot, "FILE", "Draw it: .svg or .png");
+  add("--theme", flags->theme, "NAME", "auto, light or dark");
+  AddCommonFlags(*command, flags->common);
+  command->callback(
+      [flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace locus::client

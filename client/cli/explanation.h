@@ -1,0 +1,55 @@
+// What follows from a scheme's numbers, in words, rows and a picture.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "client/plot/line_chart.h"
+#include "locus/v1/encoding.pb.h"
+#include "nlohmann/json_fwd.hpp"
+
+namespace locus::client {
+
+// The pairs of a rotation, and what training has seen of them.
+struct RotationFacts {
+  std::vector<double> frequencies;
+  std::vector<double> unscaled;
+  double attention_factor = 1;
+  // 0 where nobody says.
+  double trained_length = 0;
+  double target_length = 0;
+
+  int64_t pair_count() const {
+    return static_cast<int64_t>(frequencies.size());
+  }
+  double Wavelength(int64_t k) const;
+  // How many times slower than without scaling; infinite if it stands still.
+  double Stretch(int64_t k) const { return unscaled[k] / frequencies[k]; }
+  // How far a pair is on the way from untouched, 0, to interpolated by the
+  // whole factor, 1. Only with lengths.
+  double Ramp(int64_t k) const;
+  double TrainedTurns(int64_t k) const;
+  double TargetTurns(int64_t k) const;
+  // Pairs that turn, but not once within the trained length, unscaled: past it
+  // they reach angles that no training has seen.
+  std::vector<int64_t> Unfinished() const;
+};
+
+// Lengths other than 0 count instead of what the scaling says.
+RotationFacts FactsOf(const v1::RotationEncoding& rotation,
+                      double trained_length, double target_length);
+
+std::string ExplainRotation(const RotationFacts& facts);
+nlohmann::ordered_json RotationJson(const RotationFacts& facts);
+// Wavelengths of the pairs, with and without scaling.
+plot::LineChart RotationChart(const RotationFacts& facts,
+                              const std::string& title);
+
+// A bias of one query for the keys before it, [H, 1, T], nearest last.
+std::string ExplainBias(const v1::BiasEncoding& bias);
+absl::StatusOr<plot::LineChart> BiasChart(const v1::BiasEncoding& bias,
+                                          const std::string& title);
+
+}  // namespace locus::client

@@ -1,0 +1,71 @@
+#include <cstdint>
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/command.h"
+#include "client/cli/hf_config.h"
+#include "client/cli/json.h"
+#include "client/cli/scheme_flags.h"
+#include "client/cli/table.h"
+#include "client/cli/usage.h"
+#include "client/status_macros.h"
+#include "google/protobuf/text_format.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  locus hf-config --hf-config config.json         # the scheme of a model
+  locus hf-config --scheme 'rope { yarn { factor: 4 } }'       # the reverse
+  locus explain --hf-config config.json           # what its numbers mean)";
+
+struct HfConfigFlags {
+  SchemeFlags scheme;
+  int64_t dim = 0;
+};
+
+std::string FormatModel(const HfModel& model) {
+  std::string text;
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  printer.PrintToString(model.scheme, &text);
+  std::vector<std::vector<std::string>> rows = {{"scheme", text}};
+  const auto add = [&](const char* name, int64_t size) {
+    if (size > 0) rows.push_back({name, absl::StrCat(size)});
+  };
+  add("head dimension", model.head_dim);
+  add("heads", model.head_count);
+  return FormatRows(rows);
+}
+
+absl::StatusOr<Outcome> Run(const HfConfigFlags& flags) {
+  if (!flags.scheme.hf_config.empty()) {
+    CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
+    return Outcome{.text = FormatModel(model)};
+  }
+  CLIENT_ASSIGN_OR_RETURN(const v1::Scheme scheme, ReadScheme(flags.scheme));
+  const auto fields = WriteHfConfig(scheme, flags.dim);
+  if (!fields.ok()) return AsUsage(fields.status(), "--scheme");
+  return Outcome{.text = absl::StrCat(fields->dump(2), "\n")};
+}
+
+}  // namespace
+
+void AddHfConfig(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "hf-config",
+      "The scheme of a model's published configuration, or the reverse");
+  command->footer(kExamples);
+  auto flags = std::make_shared<HfConfigFlags>();
+  AddSchemeFlags(*command, flags->scheme);
+  command
+      ->add_option("-d,--dim", flags->dim,
+                   "Width of one head, where a part of it turns")
+      ->type_name("N");
+  command->callback(
+      [flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace locus::client

@@ -1,0 +1,60 @@
+#include "core/encoding/randomize.h"
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
+#include "core/base/status.h"
+
+namespace locus {
+namespace {
+
+absl::Status Replace(const std::vector<int64_t>& drawn, Positions* positions) {
+  std::vector<int64_t> ids(positions->size());
+  for (int64_t i = 0; i < positions->size(); ++i)
+    ids[i] = drawn[(*positions)[i]];
+  LOCUS_ASSIGN_OR_RETURN(*positions, Positions::Ids(std::move(ids)));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> DrawPositions(
+    const Randomization& randomization, int64_t count) {
+  const int64_t maximum = randomization.maximum;
+  if (count > maximum) {
+    return InvalidField(
+        "maximum", absl::StrCat("is ", maximum, "; must be at least ", count,
+                                ", which the call's largest "
+                                "position needs"));
+  }
+  RandomStream stream(randomization.seed, "randomized.positions");
+  std::unordered_set<int64_t> taken;
+  for (int64_t j = maximum - count; j < maximum; ++j) {
+    const auto t =
+        static_cast<int64_t>(stream.Uniform() * static_cast<double>(j + 1));
+    if (!taken.insert(t).second) taken.insert(j);
+  }
+  std::vector<int64_t> drawn(taken.begin(), taken.end());
+  std::sort(drawn.begin(), drawn.end());
+  return drawn;
+}
+
+absl::Status Randomize(const Randomization& randomization, Positions* queries,
+                       Positions* keys) {
+  const int64_t last = std::max(queries->max(), keys->max());
+  if (last >= kMaxRandomized && randomization.maximum > kMaxRandomized) {
+    return LimitExceeded(
+        "maximum", "max_randomized_positions",
+        absl::StrCat("would draw for positions up to ", last, "; at most ",
+                     kMaxRandomized, " are drawn"));
+  }
+  LOCUS_ASSIGN_OR_RETURN(const std::vector<int64_t> drawn,
+                         DrawPositions(randomization, last + 1));
+  LOCUS_RETURN_IF_ERROR(Replace(drawn, queries));
+  return Replace(drawn, keys);
+}
+
+}  // namespace locus

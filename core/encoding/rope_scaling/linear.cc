@@ -1,0 +1,40 @@
+// Linear scaling, or position interpolation.
+//
+//   w'_k = w_k / factor
+//
+// Chen et al., 2023, "Extending Context Window of Large Language Models via
+// Position Interpolation", equation 4. Every position is squeezed into the
+// range that was trained; near tokens come closer together, too.
+#include "core/encoding/rope_scaling/scaling.h"
+
+namespace locus {
+namespace {
+
+class Linear final : public RopeScaling {
+ public:
+  explicit Linear(double factor) : factor_(factor) {}
+
+  absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
+    ScaledPairs scaled{.frequencies = PairFrequencies(shape)};
+    for (double& frequency : scaled.frequencies) frequency /= factor_;
+    return scaled;
+  }
+
+ private:
+  const double factor_;
+};
+
+absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
+  return std::make_unique<Linear>(arguments.Number("factor"));
+}
+
+}  // namespace
+
+RopeScalingInfo DescribeLinear() {
+  return {.name = "linear",
+          .description = "position interpolation: all pairs turn more slowly",
+          .parameters = {ScalingFactor()},
+          .make = Make};
+}
+
+}  // namespace locus

@@ -1,0 +1,100 @@
+// The scaling of Llama 3.1.
+//
+//   l_k = 2 pi / w_k, the wavelength in tokens
+//   w'_k = w_k / factor                      if l_k > L0 / low_freq_factor
+//   w'_k = w_k                               if l_k < L0 / high_freq_factor
+//   w'_k = (1 - t) w_k / factor + t w_k      else,
+//   t = (L0 / l_k - low_freq_factor) / (high_freq_factor - low_freq_factor)
+//
+// Grattafiori et al., 2024, "The Llama 3 Herd of Models", and its published
+// code. L0 is the original length. As YaRN it leaves fast pairs alone and
+// interpolates slow ones, but knows no attention factor.
+#include <numbers>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/encoding/rope_scaling/scaling.h"
+
+namespace locus {
+namespace {
+
+struct Settings {
+  double factor;
+  double low_freq_factor;
+  double high_freq_factor;
+  double original_length;
+};
+
+class Llama3 final : public RopeScaling {
+ public:
+  explicit Llama3(const Settings& settings) : settings_(settings) {}
+
+  absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
+    ScaledPairs scaled{.frequencies = PairFrequencies(shape)};
+    for (double& frequency : scaled.frequencies) frequency = Scaled(frequency);
+    return scaled;
+  }
+  Lengths lengths() const override {
+    return {static_cast<int64_t>(settings_.original_length),
+            settings_.original_length * settings_.factor};
+  }
+
+ private:
+  double Scaled(double frequency) const {
+    const auto& [factor, low, high, length] = settings_;
+    const double wavelength = 2 * std::numbers::pi / frequency;
+    if (wavelength > length / low) return frequency / factor;
+    if (wavelength < length / high) return frequency;
+    const double t = (length / wavelength - low) / (high - low);
+    return (1 - t) * frequency / factor + t * frequency;
+  }
+
+  const Settings settings_;
+};
+
+absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
+  const Settings settings{
+      .factor = arguments.Number("factor"),
+      .low_freq_factor = arguments.Number("low_freq_factor"),
+      .high_freq_factor = arguments.Number("high_freq_factor"),
+      .original_length =
+          static_cast<double>(arguments.Integer("original_length"))};
+  if (settings.low_freq_factor >= settings.high_freq_factor) {
+    return InvalidField(
+        "high_freq_factor",
+        absl::StrCat("is ", settings.high_freq_factor,
+                     "; must be more than low_freq_factor, which is ",
+                     settings.low_freq_factor));
+  }
+  return std::make_unique<Llama3>(settings);
+}
+
+Parameter FreqFactor(absl::string_view name, absl::string_view description,
+                     double value) {
+  return {.kind = ParameterKind::kNumber,
+          .name = std::string(name),
+          .description = description,
+          .default_number = value,
+          .min = 1e-6,
+          .max = 1e9};
+}
+
+}  // namespace
+
+RopeScalingInfo DescribeLlama3() {
+  return {
+      .name = "llama3",
+      .description = "long waves are stretched, short ones stay",
+      .parameters =
+          {ScalingFactor(8),
+           FreqFactor("low_freq_factor",
+                      "waves longer than original_length over this are "
+                      "stretched by the factor",
+                      1),
+           FreqFactor("high_freq_factor",
+                      "waves shorter than original_length over this stay", 4),
+           OriginalLength(8192)},
+      .make = Make};
+}
+
+}  // namespace locus

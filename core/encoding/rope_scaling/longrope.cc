@@ -1,0 +1,118 @@
+// LongRoPE.
+//
+//   w'_k = 1 / (e_k base^(2k / r))
+//
+// Ding et al., 2024, "LongRoPE", equation 2, as Phi-3 uses it. e is
+// long_factors where the length of the call (its largest position and one more)
+// exceeds the original length L0, else short_factors: numbers found by search,
+// one for each pair, all 1 if left out. Cosines and sines are multiplied by
+//
+//   sqrt(1 + ln factor / ln L0)    for a factor above 1, else 1,
+//
+// on short inputs, too: a model is trained with one factor.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/encoding/rope_scaling/scaling.h"
+
+namespace locus {
+namespace {
+
+using Factors = std::vector<double>;
+
+class LongRope final : public RopeScaling {
+ public:
+  LongRope(double factor, double original_length, Factors short_factors,
+           Factors long_factors, double attention_factor)
+      : factor_(factor),
+        original_length_(original_length),
+        short_factors_(std::move(short_factors)),
+        long_factors_(std::move(long_factors)),
+        attention_factor_(attention_factor) {}
+
+  absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
+    for (const auto& [name, factors] :
+         {std::pair("short_factors", &short_factors_),
+          std::pair("long_factors", &long_factors_)}) {
+      const auto count = static_cast<int64_t>(factors->size());
+      if (count == 0 || count == shape.pair_count()) continue;
+      return InvalidField(
+          name, absl::StrCat("has ", count, " values; must have ",
+                             shape.pair_count(), ", one for each pair"));
+    }
+    const Factors& factors =
+        shape.length > original_length_ ? long_factors_ : short_factors_;
+    ScaledPairs scaled{.frequencies = PairFrequencies(shape),
+                       .attention_factor = attention_factor_};
+    for (size_t k = 0; k < factors.size(); ++k) {
+      scaled.frequencies[k] /= factors[k];
+    }
+    return scaled;
+  }
+  Lengths lengths() const override {
+    return {static_cast<int64_t>(original_length_), original_length_ * factor_};
+  }
+  double attention_factor() const override { return attention_factor_; }
+  bool depends_on_length() const override { return true; }
+  int64_t rotary_dim() const override {
+    return 2 * static_cast<int64_t>(
+                   std::max(short_factors_.size(), long_factors_.size()));
+  }
+
+ private:
+  const double factor_;
+  const double original_length_;
+  const Factors short_factors_;  // [pairs] or empty
+  const Factors long_factors_;   // [pairs] or empty
+  const double attention_factor_;
+};
+
+double AttentionFactor(const Arguments& arguments, double original_length) {
+  if (arguments.Has("attention_factor")) {
+    return arguments.Number("attention_factor");
+  }
+  const double factor = arguments.Number("factor");
+  if (factor <= 1) return 1;
+  return std::sqrt(1 + std::log(factor) / std::log(original_length));
+}
+
+absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
+  for (const absl::string_view name : {"short_factors", "long_factors"}) {
+    const Factors& factors = arguments.Numbers(name);
+    for (size_t k = 0; k < factors.size(); ++k) {
+      if (factors[k] >= 1e-6) continue;
+      return InvalidField(
+          absl::StrCat(name, "[", k, "]"),
+          absl::StrCat("is ", factors[k], "; must be at least 1e-06"));
+    }
+  }
+  const auto original_length =
+      static_cast<double>(arguments.Integer("original_length"));
+  return std::make_unique<LongRope>(
+      arguments.Number("factor"), original_length,
+      arguments.Numbers("short_factors"), arguments.Numbers("long_factors"),
+      AttentionFactor(arguments, original_length));
+}
+
+}  // namespace
+
+RopeScalingInfo DescribeLongRope() {
+  return {.name = "longrope",
+          .description = "a factor of its own for each pair",
+          .parameters = {ScalingFactor(),
+                         OriginalLength(),
+                         {.kind = ParameterKind::kNumbers,
+                          .name = "short_factors",
+                          .description =
+                              "one for each pair, up to original_length"},
+                         {.kind = ParameterKind::kNumbers,
+                          .name = "long_factors",
+                          .description = "one for each pair, for longer calls"},
+                         GivenAttentionFactor()},
+          .can_retrofit = false,
+          .make = Make};
+}
+
+}  // namespace locus

@@ -1,0 +1,61 @@
+#include "core/encoding/rope_scaling/scaling.h"
+
+// One line for each scaling. X(Yarn) stands for DescribeYarn in yarn.cc.
+#define LOCUS_ROPE_SCALINGS(X) \
+  X(Linear)                    \
+  X(Ntk)                       \
+  X(DynamicNtk)                \
+  X(Yarn)                      \
+  X(Llama3)                    \
+  X(LongRope)                  \
+  X(Proportional)
+
+namespace locus {
+
+#define LOCUS_DECLARE(scaling) RopeScalingInfo Describe##scaling();
+LOCUS_ROPE_SCALINGS(LOCUS_DECLARE)
+#undef LOCUS_DECLARE
+
+absl::Span<const RopeScalingInfo> AllRopeScalings() {
+#define LOCUS_DESCRIBE(scaling) Describe##scaling(),
+  static const auto* const scalings =
+      new std::vector<RopeScalingInfo>{LOCUS_ROPE_SCALINGS(LOCUS_DESCRIBE)};
+#undef LOCUS_DESCRIBE
+  return *scalings;
+}
+
+std::vector<double> PairFrequencies(const RopeShape& shape) {
+  std::vector<double> frequencies(shape.pair_count());
+  for (int64_t k = 0; k < shape.pair_count(); ++k) {
+    frequencies[k] = PairFrequency(shape.base, k, shape.rotary_dim);
+  }
+  return frequencies;
+}
+
+Parameter ScalingFactor(double default_factor) {
+  return {.kind = ParameterKind::kNumber,
+          .name = "factor",
+          .description = "how many times longer sequences get",
+          .default_number = default_factor,
+          .min = 1e-6,
+          .max = 1e6};
+}
+
+Parameter OriginalLength(double default_length) {
+  return {.kind = ParameterKind::kInteger,
+          .name = "original_length",
+          .description = "the length that was trained for",
+          .default_number = default_length,
+          .min = 2,
+          .max = 0x1p53};
+}
+
+Parameter GivenAttentionFactor() {
+  return {.kind = ParameterKind::kNumber,
+          .name = "attention_factor",
+          .description = "of cosines and sines, instead of the rule's",
+          .min = 1e-6,
+          .max = 1e6};
+}
+
+}  // namespace locus

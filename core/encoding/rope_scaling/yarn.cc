@@ -1,0 +1,156 @@
+// YaRN.
+//
+//   dim(n)  = r ln(L0 / (2 pi n)) / (2 ln base)
+//   low     = max(floor(dim(beta_fast)), 0)
+//   high    = min(ceil(dim(beta_slow)), r - 1)
+//   ramp_k  = clamp((k - low) / (high - low), 0, 1)
+//   w'_k    = ramp_k w_k / factor + (1 - ramp_k) w_k
+//
+// Peng et al., 2023, "YaRN", section 3.2, with the rounding of its published
+// code, which `truncate: false` leaves out. dim(n) is the pair that turns n
+// times within the original length L0: faster ones stay, slower ones are
+// interpolated. Cosines and sines are multiplied by
+//
+//   g(factor, mscale) / g(factor, mscale_all_dim), or else g(factor, 1),
+//   g(s, m) = 1 + 0.1 m ln s for s > 1, else 1.
+#include <algorithm>
+#include <numbers>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/encoding/rope_scaling/scaling.h"
+
+namespace locus {
+namespace {
+
+struct Settings {
+  double factor;
+  double original_length;
+  double beta_fast;
+  double beta_slow;
+  bool truncate;
+};
+
+double Temperature(double factor, double mscale) {
+  return factor <= 1 ? 1 : 0.1 * mscale * std::log(factor) + 1;
+}
+
+class Yarn final : public RopeScaling {
+ public:
+  Yarn(const Settings& settings, double attention_factor)
+      : settings_(settings), attention_factor_(attention_factor) {}
+
+  absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
+    if (shape.base <= 1) {
+      return InvalidField(
+          "factor", absl::StrCat("needs a base of more than 1, not ",
+                                 shape.base, ": no pair would be the slowest"));
+    }
+    double low = PairTurning(settings_.beta_fast, shape);
+    double high = PairTurning(settings_.beta_slow, shape);
+    if (settings_.truncate) {
+      low = std::floor(low);
+      high = std::ceil(high);
+    }
+    low = std::max(low, 0.0);
+    high = std::min(high, static_cast<double>(shape.rotary_dim - 1));
+    if (low == high) high += 0.001;
+
+    ScaledPairs scaled{.frequencies = PairFrequencies(shape),
+                       .attention_factor = attention_factor_};
+    for (int64_t k = 0; k < shape.pair_count(); ++k) {
+      const double ramp =
+          std::clamp((static_cast<double>(k) - low) / (high - low), 0.0, 1.0);
+      double& frequency = scaled.frequencies[k];
+      frequency = frequency / settings_.factor * ramp + frequency * (1 - ramp);
+    }
+    return scaled;
+  }
+  Lengths lengths() const override {
+    return {static_cast<int64_t>(settings_.original_length),
+            settings_.original_length * settings_.factor};
+  }
+  double attention_factor() const override { return attention_factor_; }
+
+ private:
+  // Which pair turns so many times within the original length; seldom whole.
+  double PairTurning(double turns, const RopeShape& shape) const {
+    return static_cast<double>(shape.rotary_dim) *
+           std::log(settings_.original_length /
+                    (turns * 2 * std::numbers::pi)) /
+           (2 * std::log(shape.base));
+  }
+
+  const Settings settings_;
+  const double attention_factor_;
+};
+
+// A zero counts as unset, as in the library that most configurations are for.
+double Given(const Arguments& arguments, absl::string_view name) {
+  return arguments.Has(name) ? arguments.Number(name) : 0;
+}
+
+double AttentionFactor(const Arguments& arguments, double factor) {
+  if (arguments.Has("attention_factor")) {
+    return arguments.Number("attention_factor");
+  }
+  const double mscale = Given(arguments, "mscale");
+  const double all_dim = Given(arguments, "mscale_all_dim");
+  if (mscale == 0 || all_dim == 0) return Temperature(factor, 1);
+  return Temperature(factor, mscale) / Temperature(factor, all_dim);
+}
+
+absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
+  const Settings settings{.factor = arguments.Number("factor"),
+                          .original_length = static_cast<double>(
+                              arguments.Integer("original_length")),
+                          .beta_fast = arguments.Number("beta_fast"),
+                          .beta_slow = arguments.Number("beta_slow"),
+                          .truncate = arguments.Flag("truncate")};
+  return std::make_unique<Yarn>(settings,
+                                AttentionFactor(arguments, settings.factor));
+}
+
+Parameter Turns(absl::string_view name, absl::string_view description,
+                double turns) {
+  return {.kind = ParameterKind::kNumber,
+          .name = std::string(name),
+          .description = description,
+          .default_number = turns,
+          .min = 1e-6,
+          .max = 1e9};
+}
+
+Parameter Mscale(absl::string_view name) {
+  return {.kind = ParameterKind::kNumber,
+          .name = std::string(name),
+          .description = "with the other mscale, sets the attention factor",
+          .min = 0,
+          .max = 1e6};
+}
+
+}  // namespace
+
+RopeScalingInfo DescribeYarn() {
+  return {
+      .name = "yarn",
+      .description =
+          "slow pairs are interpolated, fast ones stay; scores sharpen",
+      .parameters =
+          {ScalingFactor(),
+           OriginalLength(),
+           Turns("beta_fast",
+                 "pairs that turn more often in the original length stay", 32),
+           Turns("beta_slow",
+                 "pairs that turn less often are slowed by the factor", 1),
+           {.kind = ParameterKind::kFlag,
+            .name = "truncate",
+            .description = "round the ends of the ramp to whole pairs",
+            .default_number = 1},
+           GivenAttentionFactor(),
+           Mscale("mscale"),
+           Mscale("mscale_all_dim")},
+      .make = Make};
+}
+
+}  // namespace locus

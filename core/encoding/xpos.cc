@@ -1,0 +1,144 @@
+// xPos: RoPE with an exponential decay.
+//
+//   query at i: RoPE, then pair k times zeta_k^((i - c) / scale_base)
+//   key at j:   RoPE, then pair k times zeta_k^((c - j) / scale_base)
+//   zeta_k = (2k + 0.4 d) / (1.4 d),  w_k = base^(-2k / d)
+//
+// Sun et al., 2023, "A Length-Extrapolatable Transformer", section 3.1. Scores
+// get zeta_k^((i - j) / scale_base): slow pairs decay slowly, fast ones
+// quickly. It only makes sense for keys that do not follow their query, for
+// which it would grow.
+//
+// The centre c cancels in the scores, but decides how large the factors get: in
+// single precision those of c = 0 overflow near position 36,000. Unless given,
+// it is the middle of the call's positions; what would still be too large is
+// refused. Past the training length distant keys fade.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numbers>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/encoding/rope_scaling/scaling.h"
+#include "core/encoding/scheme.h"
+
+namespace locus {
+namespace {
+
+// Factors stay within 2^-100 and 2^100: a product of two of them, and of what
+// they multiply, has room in single precision.
+constexpr double kMaxLog = 100 * std::numbers::ln2;
+
+class Xpos final : public SchemeFormula {
+ public:
+  struct Settings {
+    double base;
+    Rotation::Pairing pairing;
+    double scale_base;
+    std::optional<int64_t> centre;
+  };
+
+  explicit Xpos(const Settings& settings) : settings_(settings) {}
+
+  absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const override {
+    const int64_t dim = geometry.dim;
+    if (dim % 2 != 0 || dim < 2) {
+      return InvalidField("base", absl::StrCat("needs heads of an even "
+                                               "dimension; this one is ",
+                                               dim));
+    }
+    Rotation rotation;
+    rotation.pairing = settings_.pairing;
+    rotation.frequencies = PairFrequencies(
+        {.base = settings_.base, .rotary_dim = dim, .dim = dim});
+    rotation.growth.resize(dim / 2);
+    const auto d = static_cast<double>(dim);
+    for (int64_t k = 0; k < dim / 2; ++k) {
+      const double zeta = (static_cast<double>(2 * k) + 0.4 * d) / (1.4 * d);
+      rotation.growth[k] = std::log(zeta) / settings_.scale_base;
+    }
+    const int64_t last = std::max(geometry.max_position, geometry.min_position);
+    rotation.centre = settings_.centre.value_or(
+        geometry.min_position + (last - geometry.min_position) / 2);
+    rotation.is_causal = true;
+    LOCUS_RETURN_IF_ERROR(CheckReach(geometry.min_position, last, rotation));
+    return rotation;
+  }
+
+ private:
+  // The first pair's factors are the largest.
+  absl::Status CheckReach(int64_t first, int64_t last,
+                          const Rotation& rotation) const {
+    const double farthest = std::max(
+        static_cast<double>(last) - static_cast<double>(rotation.centre),
+        static_cast<double>(rotation.centre) - static_cast<double>(first));
+    const double steepest = -rotation.growth[0];
+    if (farthest * steepest <= kMaxLog) return absl::OkStatus();
+    return InvalidField(
+        settings_.centre ? "centre" : "scale_base",
+        absl::StrCat("lets factors overflow: positions ", first, " to ", last,
+                     " reach ", farthest, " from the centre, ", rotation.centre,
+                     "; at most ", std::floor(kMaxLog / steepest),
+                     " can be held in single precision"));
+  }
+
+  const Settings settings_;
+};
+
+absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
+    const Arguments& arguments) {
+  const bool interleaved = arguments.Choice("layout") == "INTERLEAVED";
+  Xpos::Settings settings{.base = arguments.Number("base"),
+                          .pairing = interleaved ? Rotation::Pairing::kAdjacent
+                                                 : Rotation::Pairing::kHalves,
+                          .scale_base = arguments.Number("scale_base"),
+                          .centre = std::nullopt};
+  if (arguments.Has("centre")) settings.centre = arguments.Integer("centre");
+  return std::make_unique<Xpos>(settings);
+}
+
+}  // namespace
+
+SchemeInfo DescribeXpos() {
+  return {
+      .name = "xpos",
+      .title = "Extrapolatable position embedding (xPos)",
+      .site = Site::kQueriesAndKeys,
+      .parameters = {{.kind = ParameterKind::kNumber,
+                      .name = "base",
+                      .description = "of the rotation, as RoPE's",
+                      .default_number = 10000,
+                      .min = 1e-6,
+                      .max = 1e30},
+                     {.kind = ParameterKind::kChoice,
+                      .name = "layout",
+                      .description = "which channels turn together",
+                      .choices = {"INTERLEAVED", "HALF_SPLIT"}},
+                     {.kind = ParameterKind::kNumber,
+                      .name = "scale_base",
+                      .description =
+                          "the distance over which a pair decays by its zeta",
+                      .default_number = 512,
+                      .min = 1e-3,
+                      .max = 1e12},
+                     {.kind = ParameterKind::kInteger,
+                      .name = "centre",
+                      .description =
+                          "where factors are 1; the middle of a call's "
+                          "positions if unset",
+                      .min = 0,
+                      .max = 0x1p53}},
+      .promises = {kNo, kYes, kYes, kNotApplicable, kYes, kNo, kNo, kYes,
+                   Promise{Promise::Answer::kNo, "its envelope does"}},
+      .reference = "Sun et al., 2023, arXiv:2212.10554",
+      .beyond_training = "Distant keys fade, the faster the pair turns.",
+      .is_causal_only = true,
+      .is_raced = false,
+      .make = Make,
+  };
+}
+
+}  // namespace locus

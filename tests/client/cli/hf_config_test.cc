@@ -1,0 +1,206 @@
+#include "client/cli/hf_config.h"
+
+#include <string>
+
+#include "gmock/gmock.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+HfModel MustRead(const std::string& text) {
+  auto model = ReadHfConfig(text);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? *std::move(model) : HfModel();
+}
+
+std::string TextOf(const v1::Scheme& scheme) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(scheme, &text);
+  return text;
+}
+
+std::string SchemeOf(const std::string& text) {
+  return TextOf(MustRead(text).scheme);
+}
+
+TEST(HfConfigTest, PlainRopeTurnsHalves) {
+  const HfModel model = MustRead(R"({
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "max_position_embeddings": 4096,
+    "rope_theta": 500000.0, "rope_scaling": null, "vocab_size": 32000})");
+  EXPECT_EQ(TextOf(model.scheme),
+            "rope { base: 500000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
+  EXPECT_EQ(model.head_dim, 128);
+  EXPECT_EQ(model.head_count, 32);
+  EXPECT_THAT(model.notes, IsEmpty());
+}
+
+TEST(HfConfigTest, Llama31) {
+  EXPECT_EQ(SchemeOf(R"({
+    "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+    "max_position_embeddings": 131072, "rope_theta": 500000.0,
+    "rope_scaling": {"factor": 8.0, "low_freq_factor": 1.0,
+      "high_freq_factor": 4.0, "original_max_position_embeddings": 8192,
+      "rope_type": "llama3"}})"),
+            "rope { base: 500000 layout: ROPE_LAYOUT_HALF_SPLIT llama3 { "
+            "factor: 8 low_freq_factor: 1 high_freq_factor: 4 "
+            "original_length: 8192 } } ");
+}
+
+TEST(HfConfigTest, YarnWithEveryField) {
+  EXPECT_EQ(SchemeOf(R"({
+    "head_dim": 64, "max_position_embeddings": 163840, "rope_theta": 10000,
+    "rope_scaling": {"type": "yarn", "factor": 40, "beta_fast": 32,
+      "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0,
+      "original_max_position_embeddings": 4096, "truncate": false}})"),
+            "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT yarn { factor: "
+            "40 original_length: 4096 beta_fast: 32 beta_slow: 1 truncate: "
+            "false mscale: 1 mscale_all_dim: 1 } } ");
+}
+
+TEST(HfConfigTest, NewerParametersHoldTheBaseToo) {
+  EXPECT_EQ(SchemeOf(R"({
+    "head_dim": 128, "max_position_embeddings": 32768,
+    "rope_parameters": {"rope_type": "yarn", "rope_theta": 1000000.0,
+      "factor": 4.0, "original_max_position_embeddings": 32768}})"),
+            "rope { base: 1000000 layout: ROPE_LAYOUT_HALF_SPLIT yarn { "
+            "factor: 4 original_length: 32768 } } ");
+}
+
+TEST(HfConfigTest, BlocksForKindsOfLayersAreChosenFrom) {
+  const HfModel model = MustRead(R"({
+    "head_dim": 256, "rope_parameters": {
+      "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+      "full_attention": {"rope_type": "proportional", "rope_theta": 1000000.0,
+        "partial_rotary_factor": 0.25}}})");
+  EXPECT_EQ(TextOf(model.scheme),
+            "rope { base: 1000000 layout: ROPE_LAYOUT_HALF_SPLIT proportional "
+            "{ share: 0.25 } } ");
+  EXPECT_THAT(model.notes, Contains(HasSubstr("took full_attention")));
+}
+
+TEST(HfConfigTest, LinearAndDynamic) {
+  EXPECT_THAT(SchemeOf(R"({"rope_scaling": {"type": "linear", "factor": 2}})"),
+              HasSubstr("linear { factor: 2 }"));
+  EXPECT_THAT(SchemeOf(R"({"max_position_embeddings": 4096,
+                           "rope_scaling": {"type": "dynamic", "factor": 2}})"),
+              HasSubstr("dynamic_ntk { factor: 2 max_position: 4096 }"));
+}
+
+TEST(HfConfigTest, LongRopeTakesTheRatioOfLengths) {
+  EXPECT_EQ(SchemeOf(R"({
+    "hidden_size": 8, "num_attention_heads": 2,
+    "max_position_embeddings": 131072,
+    "original_max_position_embeddings": 4096,
+    "rope_scaling": {"type": "su", "short_factor": [1.0, 1.5],
+      "long_factor": [2.0, 64.0]}})"),
+            "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT longrope { "
+            "factor: 32 original_length: 4096 short_factors: 1 short_factors: "
+            "1.5 long_factors: 2 long_factors: 64 } } ");
+}
+
+TEST(HfConfigTest, PartOfAHeadTurns) {
+  EXPECT_THAT(SchemeOf(R"({"model_type": "gpt_neox", "hidden_size": 512,
+      "num_attention_heads": 8, "rotary_pct": 0.25,
+      "rotary_emb_base": 10000})"),
+              HasSubstr("rotary_dim: 16"));
+  EXPECT_EQ(SchemeOf(R"({"model_type": "gptj", "n_embd": 4096, "n_head": 16,
+      "rotary_dim": 64})"),
+            "rope { base: 10000 layout: ROPE_LAYOUT_INTERLEAVED rotary_dim: 64 "
+            "} ");
+}
+
+TEST(HfConfigTest, AlibiInEachSpelling) {
+  EXPECT_EQ(SchemeOf(R"({"model_type": "bloom", "n_head": 16})"), "alibi { } ");
+  EXPECT_EQ(SchemeOf(R"({"model_type": "falcon", "alibi": true})"),
+            "alibi { } ");
+  EXPECT_EQ(SchemeOf(R"({"model_type": "mpt", "attn_config":
+                         {"alibi": true, "alibi_bias_max": 16}})"),
+            "alibi { bias_max: 16 } ");
+  EXPECT_EQ(SchemeOf(R"({"position_embedding_type": "alibi"})"), "alibi { } ");
+  EXPECT_THAT(SchemeOf(R"({"model_type": "falcon", "alibi": false})"),
+              HasSubstr("rope"));
+}
+
+TEST(HfConfigTest, RelativeBiasAndTables) {
+  EXPECT_EQ(SchemeOf(R"({"model_type": "t5", "d_model": 512, "num_heads": 8,
+      "relative_attention_num_buckets": 32,
+      "relative_attention_max_distance": 128})"),
+            "t5_bias { bucket_count: 32 max_distance: 128 } ");
+  EXPECT_EQ(SchemeOf(R"({"model_type": "gpt2", "n_positions": 1024})"),
+            "learned { max_length: 1024 } ");
+}
+
+TEST(HfConfigTest, SaysWhatItDidNotUnderstand) {
+  const HfModel model = MustRead(R"({
+    "rope_scaling": {"type": "linear", "factor": 2, "wobble": 3},
+    "rope_interleave": true, "no_rope_layers": [1, 0], "tie_weights": true})");
+  EXPECT_THAT(model.notes, Contains("not understood: rope_scaling.wobble"));
+  EXPECT_THAT(model.notes, Contains("not understood: rope_interleave"));
+  EXPECT_THAT(model.notes, Contains("not understood: no_rope_layers"));
+  EXPECT_EQ(model.notes.size(), 3);
+}
+
+TEST(HfConfigTest, WhatMakesNoSenseIsRefused) {
+  for (const char* const text :
+       {"", "[1]", "{\"rope_scaling\": 3}",
+        "{\"rope_scaling\": {\"type\": \"spiral\", \"factor\": 2}}",
+        "{\"rope_scaling\": {\"type\": \"linear\"}}",
+        "{\"rope_theta\": \"much\"}",
+        "{\"position_embedding_type\": \"relative_key\"}",
+        "{\"partial_rotary_factor\": 0.5}",
+        "{\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2}}"}) {
+    EXPECT_EQ(ReadHfConfig(text).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << text;
+  }
+}
+
+TEST(HfConfigTest, TheReverseIsReadBackAsTheSame) {
+  for (const char* const text :
+       {"rope { base: 500000 layout: ROPE_LAYOUT_HALF_SPLIT }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT rotary_dim: 32 "
+        "linear { factor: 2 } }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT ntk { factor: 2 } }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT dynamic_ntk { factor: "
+        "2 max_position: 4096 } }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT yarn { factor: 4 "
+        "original_length: 2048 beta_fast: 16 beta_slow: 2 truncate: false "
+        "attention_factor: 1.5 mscale: 0.5 mscale_all_dim: 0.25 } }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT llama3 { factor: 8 "
+        "low_freq_factor: 2 high_freq_factor: 3 original_length: 100 } }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT longrope { factor: 8 "
+        "original_length: 100 short_factors: 1 long_factors: 2 "
+        "attention_factor: 1.25 } }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT proportional { share: "
+        "0.5 factor: 2 } }",
+        "alibi { }", "t5_bias { bucket_count: 16 max_distance: 99 }",
+        "learned { max_length: 77 }"}) {
+    v1::Scheme scheme;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &scheme));
+    auto fields = WriteHfConfig(scheme, 64);
+    ASSERT_TRUE(fields.ok()) << fields.status();
+    (*fields)["head_dim"] = 64;
+    EXPECT_EQ(TextOf(MustRead(fields->dump()).scheme), TextOf(scheme));
+  }
+}
+
+TEST(HfConfigTest, WhatNoConfigurationSaysIsRefused) {
+  v1::Scheme scheme;
+  scheme.mutable_fire();
+  EXPECT_FALSE(WriteHfConfig(scheme, 64).ok());
+  scheme.mutable_rope()->set_rotary_dim(32);
+  EXPECT_FALSE(WriteHfConfig(scheme, 0).ok());
+}
+
+}  // namespace
+}  // namespace locus::client
