@@ -231,7 +231,7 @@ class LoadTest(unittest.TestCase):
     def test_full_queue_turns_away(self):
         with InFlight("--max-queued-calls=0") as running:
             with self.assertRaises(grpc.RpcError) as caught:
-                running.client(wire.ATTEND, long_request(tokens=64), timeout=30)
+                running.client(wire.ATTEND, long_request(), timeout=30)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
             _, details = wire.details_of(caught.exception)
             self.assertEqual(details["ErrorInfo"].reason, "OVERLOADED")

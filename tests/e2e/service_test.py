@@ -157,7 +157,7 @@ class ServiceTest(unittest.TestCase):
         _, text = self.daemon.http("/metrics")
         for line in ("locus_evaluations_in_progress 0", "locus_evaluation_cells_total 0",
                      "locus_evaluation_steps_total 0",
-                     'locus_admitted_calls_total{lane="short"} 0',
+                     'locus_admitted_calls_total{lane="long"} 0',
                      'locus_shed_calls_total{reason="evaluations"} 0'):
             self.assertIn(line, text.splitlines())
         self.assertIn('grpc_type="server_stream"', text)
