@@ -105,7 +105,11 @@ absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const Work& work,
   LOCUS_RETURN_IF_ERROR(stop());
   const auto start = Clock::now();
   const double seconds = method_.cost.ExpectSeconds(work);
-  method_.habit.Note(LaneOf(seconds));
+  if (IsTrivial(seconds)) {
+    method_.habit.Forget();
+  } else {
+    method_.habit.Note(LaneOf(seconds));
+  }
   auto slot = state_.gate.Enter({seconds, deadline()}, stop);
   queue_time_ += Clock::now() - start;
   method_.metrics.queue_seconds->Observe(Seconds(queue_time_));

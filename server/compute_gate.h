@@ -6,6 +6,9 @@
 // microseconds: the kernel's scheduler shares the processors between the two,
 // and whoever just wakes up for a short while comes first.
 //
+// What takes less than to be turned away, a fifth of a millisecond or so, is
+// simply done: it needs no slot.
+//
 // Nobody waits in vain. A call is turned away at once if its lane is full, by
 // number or by time, or if its deadline would pass before it is done.
 #pragma once
@@ -31,11 +34,14 @@ absl::string_view NameOf(Lane lane);
 
 // Where a call waits that is expected to take so long.
 Lane LaneOf(double seconds);
+// Whether it does not wait at all.
+bool IsTrivial(double seconds);
 
 // Which lane the calls of one method usually take. Thread-safe.
 class LaneHabit {
  public:
   void Note(Lane lane);
+  void Forget() { streak_.store(0, std::memory_order_relaxed); }
   // The lane of all of the last calls, or none if they took both.
   std::optional<Lane> Usual() const;
 

@@ -2,11 +2,8 @@
 
 #include <cstring>
 
-// The generic build runs everywhere; the steps left out here gain little over
-// the next lower one and cost compile time.
-#undef HWY_DISABLED_TARGETS
-#define HWY_DISABLED_TARGETS \
-  (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+#include "core/base/simd.h"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/base/narrow.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h

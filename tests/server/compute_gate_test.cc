@@ -16,7 +16,8 @@ namespace {
 using Applicant = ComputeGate::Applicant;
 using Clock = ComputeGate::Clock;
 
-constexpr Applicant kShort{.seconds = 1e-4};
+constexpr Applicant kTrivial{.seconds = 1e-5};
+constexpr Applicant kShort{.seconds = 1e-3};
 constexpr Applicant kLong{.seconds = 1};
 
 void AwaitQueued(const ComputeGate& gate, Lane lane, int count) {
@@ -78,6 +79,26 @@ TEST(ComputeGateTest, ShortCallsDoNotWaitForLongOnes) {
   Crowd crowd(&gate);
   crowd.Add(kLong);
   EXPECT_TRUE(gate.Enter(kShort, {}).ok());
+}
+
+TEST(ComputeGateTest, WhatTakesNothingNeedsNoSlot) {
+  ComputeGate gate({.slots = 1, .max_queued = 0});
+  const auto slot = gate.Enter(kShort, {});
+  EXPECT_TRUE(gate.Enter(kTrivial, {}).ok());
+  EXPECT_EQ(gate.computing(Lane::kShort), 1);
+}
+
+TEST(LaneHabitTest, IsWhatAllOfTheLastCallsDid) {
+  LaneHabit habit;
+  EXPECT_EQ(habit.Usual(), std::nullopt);
+  for (int i = 0; i < 100; ++i) habit.Note(Lane::kLong);
+  EXPECT_EQ(habit.Usual(), Lane::kLong);
+  habit.Note(Lane::kShort);
+  EXPECT_EQ(habit.Usual(), std::nullopt);
+  for (int i = 0; i < 100; ++i) habit.Note(Lane::kShort);
+  EXPECT_EQ(habit.Usual(), Lane::kShort);
+  habit.Forget();
+  EXPECT_EQ(habit.Usual(), std::nullopt);
 }
 
 TEST(ComputeGateTest, LongCallsLeaveRoomForShortOnes) {

@@ -8,6 +8,7 @@
 namespace locus {
 namespace {
 
+using testing::Bytes;
 using ::testing::HasSubstr;
 using testing::MakeTensor;
 using testing::MustMake;
@@ -170,6 +171,104 @@ TEST(EncodeTest, KeysOfScoresStandWhereQueriesDo) {
   EXPECT_EQ(FieldOf(Refusal(*MustMake("t5_bias"), options)), "input.shape");
   options.key_positions = *Positions::Range(0, 6);
   EXPECT_TRUE(EncodeJob::Create(*MustMake("t5_bias"), options).ok());
+}
+
+TEST(EncodeTest, RunsAgainInTheSameMemory) {
+  const Tensor x = RandomTensor(DType::kFloat32, {2, 40, 16}, 1, "x");
+  ThreadPool pool(2);
+  Encoding again;
+  for (const char* name : {"sinusoidal", "rope", "none", "learned"}) {
+    SCOPED_TRACE(name);
+    EncodeOptions options;
+    options.input = x.view();
+    const auto scheme = MustMake(name);
+    const auto job = EncodeJob::Create(*scheme, options);
+    ASSERT_TRUE(job.ok()) << job.status();
+    // Over what another scheme left.
+    ASSERT_TRUE(job->RunAgain(pool, nullptr, again).ok());
+    const char* const place = again.output->view().data;
+    ASSERT_TRUE(job->RunAgain(pool, nullptr, again).ok());
+    EXPECT_EQ(again.output->view().data, place);
+    const auto fresh = job->Run(pool, nullptr);
+    EXPECT_EQ(Bytes(*again.output), Bytes(*fresh->output));
+    EXPECT_EQ(again.numbers.index(), fresh->numbers.index());
+  }
+  // Of other sizes, and without an input.
+  EncodeOptions options;
+  options.positions = *Positions::Range(3, 7);
+  options.dim = 8;
+  const auto job = EncodeJob::Create(*MustMake("sinusoidal"), options);
+  ASSERT_TRUE(job->RunAgain(pool, nullptr, again).ok());
+  EXPECT_FALSE(again.output.has_value());
+  EXPECT_EQ(
+      Bytes(std::get<AdditiveEncoding>(again.numbers).table),
+      Bytes(
+          std::get<AdditiveEncoding>(job->Run(pool, nullptr)->numbers).table));
+}
+
+// Those are written past the cache, several runs in a block.
+TEST(EncodeTest, RowsOfLargeTablesAreThoseOfSmallOnes) {
+  constexpr int64_t kFirst = 1'000'003;
+  constexpr int64_t kCount = 5000;
+  for (const int64_t dim : {1024, 1016, 1002}) {
+    for (const char* name : {"sinusoidal", "rope"}) {
+      SCOPED_TRACE(::testing::Message() << name << " " << dim);
+      const auto scheme = MustMake(name);
+      const auto rows = [&](int64_t first, int64_t count) {
+        EncodeOptions options;
+        options.positions = *Positions::Range(first, count);
+        options.dim = dim;
+        Encoding encoding = MustEncode(*scheme, options);
+        if (auto* code = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
+          return std::vector<Tensor>{std::move(code->table)};
+        }
+        auto& turns = std::get<RotationEncoding>(encoding.numbers);
+        return std::vector<Tensor>{std::move(turns.cos), std::move(turns.sin)};
+      };
+      const std::vector<Tensor> large = rows(kFirst, kCount);
+      for (const int64_t i : {0, 1, 60, 61, 255, 2500, 4999}) {
+        const std::vector<Tensor> small = rows(kFirst + i, 1);
+        for (size_t n = 0; n < large.size(); ++n) {
+          const size_t bytes = Bytes(small[n]).size();
+          EXPECT_EQ(Bytes(large[n]).substr(i * bytes, bytes), Bytes(small[n]))
+              << "row " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(EncodeTest, GivenTablesAreReadByThePolicy) {
+  for (const DType dtype :
+       {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
+    const Tensor table = RandomTensor(dtype, {4, 3}, 2, "table");
+    const std::vector<double> rows = Values(table);
+    const std::vector<int64_t> ids = {2, 3, 0, 1, 4, 9, 9, 3};
+    const auto encode = [&](const char* policy) {
+      Arguments arguments;
+      arguments.Set("table", table.view());
+      arguments.Set("policy", std::string(policy));
+      EncodeOptions options;
+      options.positions = *Positions::Ids(ids);
+      options.dtype = dtype;
+      const auto scheme = MustMake("learned", std::move(arguments));
+      return Values(
+          std::get<AdditiveEncoding>(MustEncode(*scheme, options).numbers)
+              .table);
+    };
+    const auto expected = [&](const std::vector<int64_t>& read) {
+      std::vector<double> values;
+      for (const int64_t row : read) {
+        for (int64_t c = 0; c < 3; ++c) {
+          values.push_back(row < 0 ? 0 : rows[row * 3 + c]);
+        }
+      }
+      return values;
+    };
+    EXPECT_EQ(encode("CLAMP"), expected({2, 3, 0, 1, 3, 3, 3, 3}));
+    EXPECT_EQ(encode("WRAP"), expected({2, 3, 0, 1, 0, 1, 1, 3}));
+    EXPECT_EQ(encode("ZERO"), expected({2, 3, 0, 1, -1, -1, -1, 3}));
+  }
 }
 
 TEST(EncodeTest, StopsWhenAsked) {
