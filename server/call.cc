@@ -120,8 +120,9 @@ absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const Work& work,
 Call::ComputeTimer::~ComputeTimer() {
   const Clock::duration time = Clock::now() - start_;
   call_.compute_time_ += time;
-  // Who stopped early took less than it would have.
-  if (work_ != nullptr && call_.CheckCaller().ok()) {
+  // Who stopped early, or ran out of memory, took less than it would have.
+  if (work_ != nullptr && call_.CheckCaller().ok() &&
+      std::uncaught_exceptions() == exceptions_) {
     call_.method_.cost.Learn(*work_, Seconds(time));
   }
 }

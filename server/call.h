@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <utility>
 
@@ -69,7 +70,10 @@ class Call {
   class ComputeTimer {
    public:
     explicit ComputeTimer(Call* call, const Work* work = nullptr)
-        : call_(*call), work_(work), start_(Clock::now()) {}
+        : call_(*call),
+          work_(work),
+          exceptions_(std::uncaught_exceptions()),
+          start_(Clock::now()) {}
     ~ComputeTimer();
     ComputeTimer(const ComputeTimer&) = delete;
     ComputeTimer& operator=(const ComputeTimer&) = delete;
@@ -77,6 +81,7 @@ class Call {
    private:
     Call& call_;
     const Work* const work_;
+    const int exceptions_;  // on their way when it began
     const Clock::time_point start_;
   };
 

@@ -24,7 +24,7 @@ class Checker {
               const Axes& axes = {}) {
     int64_t elements = 1;
     for (const int64_t extent : tensor.shape()) {
-      // What is negative or overflows is an error of its own, found later.
+      // What is negative or overflows was refused before.
       elements = CheckedMul(elements, extent).value_or(0);
     }
     Check(absl::StrCat(field, ".shape"), "elements", elements, "max_elements",
@@ -69,12 +69,14 @@ class Checker {
 }  // namespace
 
 absl::Status CheckLimits(const ServerOptions& limits,
-                         const v1::EncodeRequest& request) {
+                         const v1::EncodeRequest& request, bool on_scores) {
   Checker checker(limits);
   checker.Positions("positions", request.positions());
   checker.Positions("key_positions", request.key_positions());
   checker.Heads("head_count", request.head_count());
-  checker.Tensor("input", request.input(), {.length = 2});
+  checker.Tensor("input", request.input(),
+                 {.length = 2, .heads = on_scores ? 3 : 0});
+  if (on_scores) checker.Tensor("input", request.input(), {.length = 1});
   return checker.status();
 }
 

@@ -9,9 +9,10 @@
 namespace locus::server {
 
 // RESOURCE_EXHAUSTED with the field and the limit if a tensor has too many
-// elements, a sequence is too long, or there are too many heads.
+// elements, a sequence is too long, or there are too many heads. `on_scores`:
+// the input is one of scores.
 absl::Status CheckLimits(const ServerOptions& limits,
-                         const v1::EncodeRequest& request);
+                         const v1::EncodeRequest& request, bool on_scores);
 absl::Status CheckLimits(const ServerOptions& limits,
                          const v1::AttendRequest& request);
 

@@ -9,8 +9,9 @@
 // What takes less than to be turned away, a fifth of a millisecond or so, is
 // simply done: it needs no slot.
 //
-// Nobody waits in vain. A call is turned away at once if its lane is full, by
-// number or by time, or if its deadline would pass before it is done.
+// Nobody waits in vain. A call that cannot begin at once is turned away if its
+// lane is full, by number or by time, or if its deadline would pass before it
+// is done.
 #pragma once
 
 #include <array>

@@ -34,7 +34,8 @@ absl::Status EncodingService::Encode(Call& call,
                          EncodeJob::Create(*scheme, std::move(options)));
   // Without keys, say, there is nothing to limit.
   if (job.output_bytes() > 0) {
-    LOCUS_RETURN_IF_ERROR(CheckLimits(call.options(), request));
+    LOCUS_RETURN_IF_ERROR(
+        CheckLimits(call.options(), request, scheme->site() == Site::kScores));
   }
   LOCUS_ASSIGN_OR_RETURN(Encoding encoding, call.Run(job));
   ToReply(std::move(encoding), reply);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -106,7 +107,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(
 HttpServer::~HttpServer() {
   if (context_ == nullptr) return;
   std::atomic<bool> stopped{false};
-  std::thread waker([&] {
+  const auto wake = [&] {
     while (!stopped) {
       char error[128];
       mg_connection* const connection = mg_connect_client(
@@ -114,10 +115,16 @@ HttpServer::~HttpServer() {
       if (connection != nullptr) mg_close_connection(connection);
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-  });
+  };
+  std::thread waker;
+  try {
+    waker = std::thread(wake);
+  } catch (const std::system_error&) {
+    // No thread to be had: it takes the two seconds.
+  }
   mg_stop(context_);
   stopped = true;
-  waker.join();
+  if (waker.joinable()) waker.join();
 }
 
 }  // namespace locus::server

@@ -206,8 +206,8 @@ absl::Status ApplyScheme(const Scheme& scheme, AttentionProblem& problem) {
                       .head_count = problem.query_head_count,
                       .max_position = std::max(problem.query_positions.max(),
                                                problem.key_positions.max()),
-                      .min_position = std::min(problem.query_positions.min(),
-                                               problem.key_positions.min())}));
+                      .min_position = SmallestOf(problem.query_positions,
+                                                 problem.key_positions)}));
   if (auto* rotation = std::get_if<Rotation>(&compiled)) {
     if (rotation->is_causal && !problem.causal) {
       return InvalidField("options.causal",

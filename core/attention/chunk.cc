@@ -218,11 +218,18 @@ class Chunk {
   void Cap(T* scores, int64_t count) {
     constexpr Tag<T> d;
     const auto cap = hn::Set(d, static_cast<T>(problem_.softcap * kLog2E));
-    // The room behind the last score is there.
-    for (int64_t n = 0; n < count; n += Lanes<T>()) {
-      hn::StoreU(hn::Mul(cap, hn::Tanh(d, hn::LoadU(d, scores + n))), d,
-                 scores + n);
+    const auto capped = [&](const T* from, T* to) HWY_ATTR {
+      hn::StoreU(hn::Mul(cap, hn::Tanh(d, hn::LoadU(d, from))), d, to);
+    };
+    int64_t n = 0;
+    for (; n + Lanes<T>() <= count; n += Lanes<T>()) {
+      capped(scores + n, scores + n);
     }
+    // What is behind the last score may be the next query's first.
+    HWY_ALIGN T rest[Lanes<T>()] = {};
+    std::copy(scores + n, scores + count, rest);
+    capped(rest, rest);
+    std::copy_n(rest, count - n, scores + n);
   }
 
   // Makes scores relative to the largest, which it returns.

@@ -57,4 +57,10 @@ absl::StatusOr<Positions> Positions::Ids(std::vector<int64_t> ids) {
   return positions;
 }
 
+int64_t SmallestOf(const Positions& a, const Positions& b) {
+  if (a.size() == 0) return b.min();
+  if (b.size() == 0) return a.min();
+  return std::min(a.min(), b.min());
+}
+
 }  // namespace locus

@@ -41,4 +41,7 @@ class Positions {
   std::shared_ptr<const std::vector<int64_t>> ids_;
 };
 
+// The smallest of both; 0 if there is none.
+int64_t SmallestOf(const Positions& a, const Positions& b);
+
 }  // namespace locus

@@ -19,17 +19,15 @@ absl::Status CheckExtent(absl::string_view axis, int64_t expected,
                                    " must be ", expected));
 }
 
-int64_t SmallestOf(const Positions& queries, const Positions& keys) {
-  return keys.size() == 0 ? queries.min() : std::min(queries.min(), keys.min());
-}
-
 Positions FirstPositions(int64_t count) {
   return *Positions::Range(0, count);  // an extent is never negative
 }
 
 // Makes a tensor one of that type and shape, by leaving it alone if it is.
 void Fit(DType dtype, Shape shape, Tensor& tensor) {
-  if (tensor.dtype() == dtype && tensor.shape() == shape) return;
+  const bool has_bytes =
+      tensor.view().data != nullptr || tensor.byte_count() == 0;
+  if (tensor.dtype() == dtype && tensor.shape() == shape && has_bytes) return;
   tensor.TakeBytes();  // never the memory of both
   tensor = Tensor(dtype, std::move(shape));
 }

@@ -58,7 +58,7 @@ struct Table {
   const T* As() const {
     constexpr DType kType =
         std::is_same_v<T, float> ? DType::kFloat32 : DType::kFloat64;
-    if (given.element_count() == 0 || given.dtype() != kType) return nullptr;
+    if (given.view().data == nullptr || given.dtype() != kType) return nullptr;
     return reinterpret_cast<const T*>(given.view().data);
   }
 

@@ -19,17 +19,18 @@ absl::Status Replace(const std::vector<int64_t>& drawn, Positions* positions) {
   return absl::OkStatus();
 }
 
+absl::Status TooSmall(int64_t maximum, int64_t last) {
+  return InvalidField("maximum",
+                      absl::StrCat("is ", maximum, "; must be more than ", last,
+                                   ", the call's largest position"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<int64_t>> DrawPositions(
     const Randomization& randomization, int64_t count) {
   const int64_t maximum = randomization.maximum;
-  if (count > maximum) {
-    return InvalidField(
-        "maximum", absl::StrCat("is ", maximum, "; must be at least ", count,
-                                ", which the call's largest "
-                                "position needs"));
-  }
+  if (count > maximum) return TooSmall(maximum, count - 1);
   RandomStream stream(randomization.seed, "randomized.positions");
   std::unordered_set<int64_t> taken;
   for (int64_t j = maximum - count; j < maximum; ++j) {
@@ -50,6 +51,10 @@ absl::Status Randomize(const Randomization& randomization, Positions* queries,
         "maximum", "max_randomized_positions",
         absl::StrCat("would draw for positions up to ", last, "; at most ",
                      kMaxRandomized, " are drawn"));
+  }
+  // The largest position may be the largest there is: one more is none.
+  if (last >= randomization.maximum) {
+    return TooSmall(randomization.maximum, last);
   }
   LOCUS_ASSIGN_OR_RETURN(const std::vector<int64_t> drawn,
                          DrawPositions(randomization, last + 1));

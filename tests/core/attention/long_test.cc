@@ -76,6 +76,18 @@ TEST(FewQueriesTest, CapsWindowsAndOffsetsEqualTwin) {
   }
 }
 
+// A window makes rows begin in mid-vector: the last vector of one must not
+// reach into the next.
+TEST(FewQueriesTest, CapsOfNeighboursDoNotMeet) {
+  const Sizes s{
+      .query_heads = 2, .key_heads = 1, .queries = 2, .keys = kChunkKeys};
+  const Problem problem(s, DType::kFloat32, 7);
+  AttentionOptions options = LastQueries();
+  options.window = kChunkKeys - 1;
+  options.softcap = 0.5;
+  ExpectTwin(MustCreate(*MustMake("none"), problem, options), DType::kFloat32);
+}
+
 TEST(FewQueriesTest, HiddenKeysDoNotLeak) {
   const Sizes s{.queries = 2, .keys = 8400};
   Problem problem(s, DType::kFloat32, 3);

@@ -2,6 +2,7 @@
 // precision and to randomised positions, beside the goldens.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>
@@ -291,6 +292,18 @@ TEST(RandomizedTest, DrawsDistinctPositionsInOrder) {
   EXPECT_LT(drawn.back(), 1000);
   EXPECT_EQ(drawn, *DrawPositions({.maximum = 1000, .seed = 3}, 200));
   EXPECT_NE(drawn, *DrawPositions({.maximum = 1000, .seed = 4}, 200));
+}
+
+// One more than the largest integer would be the smallest.
+TEST(RandomizedTest, TheLargestPositionIsRefused) {
+  constexpr int64_t kLargest = std::numeric_limits<int64_t>::max();
+  for (const int64_t maximum : {int64_t{2048}, int64_t{1} << 40, kLargest}) {
+    Positions queries = *Positions::Ids({0, kLargest});
+    Positions keys;
+    EXPECT_FALSE(
+        Randomize({.maximum = maximum, .seed = 1}, &queries, &keys).ok())
+        << maximum;
+  }
 }
 
 TEST(RandomizedTest, AllOfTheMaximumAreThePositionsThemselves) {

@@ -211,9 +211,12 @@ TEST(EncodeTest, RowsOfLargeTablesAreThoseOfSmallOnes) {
   constexpr int64_t kFirst = 1'000'003;
   constexpr int64_t kCount = 5000;
   for (const int64_t dim : {1024, 1016, 1002}) {
-    for (const char* name : {"sinusoidal", "rope"}) {
+    for (const std::string name : {"sinusoidal", "rope", "xpos"}) {
       SCOPED_TRACE(::testing::Message() << name << " " << dim);
-      const auto scheme = MustMake(name);
+      Arguments arguments;
+      // Otherwise it is the middle of each call's.
+      if (name == "xpos") arguments.Set("centre", kFirst + kCount / 2);
+      const auto scheme = MustMake(name, std::move(arguments));
       const auto rows = [&](int64_t first, int64_t count) {
         EncodeOptions options;
         options.positions = *Positions::Range(first, count);
@@ -234,6 +237,26 @@ TEST(EncodeTest, RowsOfLargeTablesAreThoseOfSmallOnes) {
               << "row " << i;
         }
       }
+    }
+  }
+}
+
+// The factor of a position is 1 at the centre, whatever those of its neighbours
+// would be.
+TEST(EncodeTest, SteepGrowthStaysFinite) {
+  for (const double scale_base : {0.1, 1e-3}) {
+    Arguments arguments;
+    arguments.Set("scale_base", scale_base);
+    EncodeOptions options;
+    options.positions = *Positions::Ids({63});
+    options.dim = 4;
+    const Encoding encoding =
+        MustEncode(*MustMake("xpos", std::move(arguments)), options);
+    const auto& turns = std::get<RotationEncoding>(encoding.numbers);
+    const auto cos = Values(turns.cos);
+    const auto sin = Values(turns.sin);
+    for (size_t k = 0; k < cos.size(); ++k) {
+      EXPECT_NEAR(cos[k] * cos[k] + sin[k] * sin[k], 1, 1e-6);
     }
   }
 }
