@@ -29,6 +29,7 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "core/attention/relative_terms-inl.h"
 #include "core/attention/scratch.h"
 #include "core/attention/tile-inl.h"
 #include "core/base/flush_denormals.h"
@@ -443,12 +444,20 @@ class Block {
     const AddedTerms terms(problem_, task_.b, task_.h,
                            task_.bias_mode == BiasMode::kGeneral);
     double values[kTileKeys];
-    std::fill_n(added_, tile.count * kBlock, T(0));
-    for (int64_t lane = 0; lane < query_count_; ++lane) {
-      terms.Row(task_.first_query + lane, tile.first, tile.count, values);
+    T relative[kTileKeys];
+    for (int64_t lane = 0; lane < lanes_; ++lane) {
+      if (lane < query_count_) {
+        terms.Row(task_.first_query + lane, tile.first, tile.count, values);
+        RelativeTerms<T>(values, tile.count, shifts_[lane], relative);
+      } else {
+        std::fill_n(relative, tile.count, T(0));
+      }
       for (int64_t j = 0; j < tile.count; ++j) {
-        added_[j * kBlock + lane] = RelativeTerm<T>(values[j], shifts_[lane]);
-        if (coarse_) RoundLikeDouble(values[j], &scores_[j * kBlock + lane]);
+        added_[j * kBlock + lane] = relative[j];
+      }
+      if (!coarse_ || lane >= query_count_) continue;
+      for (int64_t j = 0; j < tile.count; ++j) {
+        RoundLikeDouble(values[j], &scores_[j * kBlock + lane]);
       }
     }
   }

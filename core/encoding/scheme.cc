@@ -29,6 +29,13 @@ void AdditiveCode::Rows(const Positions& positions, int64_t first,
   }
 }
 
+void ScoreBias::Row(int64_t head, int64_t query_position, const Positions& keys,
+                    int64_t first, int64_t count, double* values) const {
+  for (int64_t j = 0; j < count; ++j) {
+    values[j] = At(head, query_position, keys[first + j]);
+  }
+}
+
 namespace {
 
 template <typename T>
