@@ -19,8 +19,8 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "core/attention/scratch.h"
 #include "core/attention/relative_terms-inl.h"
+#include "core/attention/scratch.h"
 #include "core/attention/tile-inl.h"
 #include "core/base/flush_denormals.h"
 
