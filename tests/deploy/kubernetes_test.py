@@ -6,11 +6,12 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 from pathlib import Path
 
 import yaml
-from programs import DEPLOY, ROOT, locus, needs, run
+from programs import DEPLOY, LOCUS, LOCUSD, ROOT, from_npm, locus, needs, run
 
 from daemon import Daemon
 
@@ -19,7 +20,6 @@ OVERLAYS = ("base", "overlays/tls", "overlays/autoscaling", "overlays/monitoring
 # What npm installs, and is not asked for anything newer.
 SCHEMAS = ("kubernetes-models@5.1.0", "@kubernetes-models/prometheus-operator@6.0.0",
            "typescript@5.9.3")
-TOOLS = Path(os.environ.get("TOOLS", ROOT / "build" / "deploy"))
 RESTRICTED_VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral",
                       "persistentVolumeClaim", "projected", "secret"}
 
@@ -58,22 +58,6 @@ def selects(selector, labels):
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
-def install_schemas():
-    """Once; says why not where there is no npm or no registry."""
-    wanted = "\n".join(SCHEMAS)
-    mark = TOOLS / "installed"
-    if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
-        return
-    if not shutil.which("npm"):
-        raise unittest.SkipTest("npm is not installed")
-    TOOLS.mkdir(parents=True, exist_ok=True)
-    installed = run("npm", "install", "--silent", "--no-audit", "--no-fund", "--no-save",
-                    "--prefix", TOOLS, *SCHEMAS, timeout=240)
-    if installed.returncode != 0:
-        raise unittest.SkipTest("npm could not install: " + installed.stderr[-500:])
-    mark.write_text(wanted, encoding="utf-8")
-
-
 @unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
 class ManifestTest(unittest.TestCase):
     @classmethod
@@ -89,12 +73,11 @@ class ManifestTest(unittest.TestCase):
                        template["metadata"]["labels"])
 
     def validate(self, objects):
-        return run("node", ROOT / "tests" / "deploy" / "validate_manifests.mjs", TOOLS,
-                   input=json.dumps(objects), timeout=240)
+        return run("node", ROOT / "tests" / "deploy" / "validate_manifests.mjs",
+                   from_npm("kubernetes", *SCHEMAS), input=json.dumps(objects), timeout=240)
 
     @needs("node")
     def test_schemas_accept_every_object(self):
-        install_schemas()
         # Each once, though many are in several overlays.
         objects = {json.dumps(each, sort_keys=True): each for objects in self.rendered.values()
                    for each in objects}
@@ -103,7 +86,6 @@ class ManifestTest(unittest.TestCase):
 
     @needs("node")
     def test_schemas_refuse_what_is_wrong(self):
-        install_schemas()
         deployment = one(self.rendered["base"], "Deployment")
         typed = json.loads(json.dumps(deployment))
         typed["spec"]["replicas"] = "two"
@@ -224,13 +206,15 @@ class ManifestTest(unittest.TestCase):
         self.assertTrue(selects(client, sweep["spec"]["template"]["metadata"]["labels"]))
 
     def test_variables_of_the_server_are_flags_of_it(self):
-        shown = run(os.environ.get("LOCUSD", "locusd"), "--help").stdout
+        shown = run(LOCUSD, "--help").stdout
         for overlay in OVERLAYS[:-1]:
             container = one(self.rendered[overlay], "Deployment")["spec"]["template"]["spec"][
                 "containers"][0]
             for name in environment(container):
                 flag = "--" + name.removeprefix("LOCUS_").lower().replace("_", "-")
                 with self.subTest(overlay=overlay, flag=flag):
+                    if "--tls-cert" not in shown and re.match("--(tls|auth)-", flag):
+                        self.skipTest("this locusd has no TLS")
                     self.assertRegex(shown, rf"{flag}\b")
 
     def test_files_of_tls_are_where_they_are_mounted(self):
@@ -243,6 +227,56 @@ class ManifestTest(unittest.TestCase):
             self.assertIn(os.path.dirname(file), mounts)
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             self.assertEqual(set(container[probe]) & {"grpc", "httpGet"}, {"httpGet"})
+
+
+def make_certificates(folder):
+    """An authority of this test's own, and one certificate for server and client alike."""
+    def openssl(*arguments):
+        made = run("openssl", *arguments, cwd=folder)
+        if made.returncode != 0:
+            raise AssertionError(made.stderr)
+    key = ("-newkey", "rsa:2048", "-nodes")
+    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key",
+            "-out", "ca.crt")
+    openssl("req", *key, "-subj", "/CN=locus", "-keyout", "tls.key", "-out", "request")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:locus", encoding="ascii")
+    openssl("x509", "-req", "-in", "request", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+            "-days", "2", "-extfile", "names", "-out", "tls.crt")
+    for name in ("tokens", "token"):
+        (folder / name).write_text("a-token-of-this-test-alone\n", encoding="ascii")
+
+
+@needs("openssl")
+@unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
+class TlsTest(unittest.TestCase):
+    def test_its_server_serves_its_clients_and_nobody_else(self):
+        if "--tls-cert" not in run(LOCUSD, "--help").stdout:
+            self.skipTest("this locusd has no TLS")
+        objects = render("overlays/tls")
+        container = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            make_certificates(folder)
+
+            def here(variables):
+                return {key: re.sub(r"^/etc/locus/\w+", name, value)
+                        for key, value in variables.items()}
+            flags = [f"--{key.removeprefix('LOCUS_').lower().replace('_', '-')}={value}"
+                     for key, value in here(environment(container)).items()]
+            client = {**os.environ, **here(one(objects, "ConfigMap", "locus-client")["data"])}
+            schemes = ("schemes", "--timeout", "5s", "--server")
+            with Daemon(*flags) as daemon:
+                address = f"127.0.0.1:{daemon.grpc_port}"
+                served = locus(*schemes, address, env=client)
+                self.assertEqual(served.returncode, 0, served.stderr)
+                self.assertEqual(locus(*schemes, address).returncode, 1)
+                for missing in ("LOCUS_CERT", "LOCUS_TOKEN_FILE"):
+                    without = {key: value for key, value in client.items()
+                               if key != missing and (missing, key) != ("LOCUS_CERT", "LOCUS_KEY")}
+                    self.assertEqual(locus(*schemes, address, env=without).returncode, 1, missing)
+                # What the probes and Prometheus ask.
+                for path in ("/readyz", "/healthz", "/metrics"):
+                    self.assertEqual(daemon.http(path)[0], 200)
 
 
 @unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
@@ -259,7 +293,7 @@ class SweepTest(unittest.TestCase):
                              for argument in container["args"]
                              if not argument.startswith("--server=")]
                 running.append(subprocess.Popen(
-                    [os.environ.get("LOCUS", "locus"), *arguments, f"--server={servers}",
+                    [LOCUS, *arguments, f"--server={servers}",
                      # Shorter than in a cluster.
                      "--steps=20", "--scheme=rope", "--scheme=alibi"],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
