@@ -68,6 +68,9 @@ class Server::Impl {
           "locus_computing_calls", "Calls that have a slot.",
           [this, lane] { return state_.gate.computing(lane); }, labels);
     }
+    state_.metrics.AddGauge("locus_slots",
+                            "Calls of a lane that may compute at once.",
+                            [this] { return state_.options.threads; });
     state_.metrics.AddGauge(
         "locus_memory_reserved_bytes", "Memory reserved by calls.",
         [this] { return static_cast<double>(state_.budget.reserved_bytes()); });
