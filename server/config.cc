@@ -35,6 +35,8 @@ Examples:
   locusd --listen=0.0.0.0:50051 --http=0.0.0.0:9464
   locusd --listen=127.0.0.1:0             a free port; the log has it
   locusd --listen=unix:/run/locus.sock --http=
+  locusd --listen=0.0.0.0:50051 --tls-cert=server.pem --tls-key=server.key \
+         --auth-tokens=tokens --auth-exempt=health
   locusd --threads=4 --memory-budget-bytes=2GiB --max-queued-calls=64
   LOCUS_THREADS=2 locusd --flagfile=/etc/locusd.flags
 )";
@@ -107,6 +109,28 @@ const std::vector<Flag>& Flags() {
       MakeFlag("http", &O::http,
                "where /metrics, /healthz and /readyz are served; empty: "
                "nowhere [127.0.0.1:9464]"),
+      MakeFlag("tls-cert", &O::tls_cert,
+               "certificate chain in PEM form; read again when it changes"),
+      MakeFlag("tls-key", &O::tls_key, "its private key in PEM form"),
+      MakeFlag("tls-client-ca", &O::tls_client_ca,
+               "clients must show a certificate of one of these authorities"),
+      MakeFlag("auth-tokens", &O::auth_tokens,
+               "file of bearer tokens, one per line; every call needs one"),
+      MakeFlag("auth-exempt", &O::auth_exempt,
+               "what needs no token: health, reflection, metrics, with commas"),
+      MakeFlag("allow-plaintext-tokens", &O::allow_plaintext_tokens,
+               "take tokens without TLS from other machines [false]"),
+      MakeFlag("max-connections", &O::max_connections,
+               "connections at once; more are hung up on; 0: as many as there "
+               "are descriptors for, at most 10000 [0]"),
+      MakeFlag("max-connection-idle-seconds", &O::max_connection_idle_seconds,
+               "when an unused connection is closed; 0: never [1800]"),
+      MakeFlag("max-connection-age-seconds", &O::max_connection_age_seconds,
+               "when any connection is closed; 0: never [0]"),
+      MakeFlag("max-streams", &O::max_streams,
+               "calls of one connection at once; more wait [256]"),
+      MakeFlag("max-metadata-bytes", &O::max_metadata_bytes,
+               "metadata of a call [16KiB]"),
       MakeFlag("threads", &O::threads,
                "threads that compute; 0: all processors [0]"),
       MakeFlag("max-queued-calls", &O::max_queued_calls,
