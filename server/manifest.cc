@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/dtype.h"
@@ -202,31 +203,67 @@ std::string ExperimentOf(const EvaluationSettings& settings) {
   return trained == nullptr ? "pattern" : trained->task;
 }
 
-}  // namespace
+Json OwnVersions() {
+  return {{"locus", LOCUS_VERSION},
+          {"compiler", kCompiler},
+          {"architecture", kArchitecture},
+          {"instruction_set", InstructionSet()}};
+}
 
-std::string MakeManifest(const EvaluationPlan& plan,
-                         const EvaluationSummary& summary, absl::Time now) {
+// Of the servers that made them, each once.
+std::vector<Json> VersionsIn(const std::vector<std::string>& manifests) {
+  std::vector<Json> versions;
+  for (const std::string& text : manifests) {
+    const Json manifest =
+        Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (!manifest.is_object() || !manifest.contains("versions")) continue;
+    const Json& found = manifest["versions"];
+    if (absl::c_find(versions, found) == versions.end()) {
+      versions.push_back(found);
+    }
+  }
+  return versions;
+}
+
+// `versions` has at least one entry.
+std::string Write(const EvaluationPlan& plan, const EvaluationSummary& summary,
+                  absl::Time now, const std::vector<Json>& versions) {
   const EvaluationSettings& settings = plan.settings;
   Json seeds = Json::array();
   for (int64_t i = 0; i < settings.seed_count; ++i) {
     seeds.push_back(settings.seed + static_cast<uint64_t>(i));
   }
-  const Json manifest = {
+  Json manifest = {
       {"experiment", ExperimentOf(settings)},
       {"date", absl::FormatTime("%Y-%m-%d", now, absl::UTCTimeZone())},
       {"seeds", std::move(seeds)},
-      {"versions",
-       {{"locus", LOCUS_VERSION},
-        {"compiler", kCompiler},
-        {"architecture", kArchitecture},
-        {"instruction_set", InstructionSet()}}},
-      {"configuration", Configuration(plan)},
-      {"results", Results(summary)},
-      {"winner", summary.winner},
-      {"reason", summary.reason},
-      {"partial", summary.partial}};
+      {"versions", versions.front()}};
+  if (versions.size() > 1) {
+    manifest["other_versions"] =
+        std::vector<Json>(versions.begin() + 1, versions.end());
+  }
+  manifest["configuration"] = Configuration(plan);
+  manifest["results"] = Results(summary);
+  manifest["winner"] = summary.winner;
+  manifest["reason"] = summary.reason;
+  manifest["partial"] = summary.partial;
   // Text that is not UTF-8 would throw otherwise.
   return manifest.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string MakeManifest(const EvaluationPlan& plan,
+                         const EvaluationSummary& summary, absl::Time now) {
+  return Write(plan, summary, now, {OwnVersions()});
+}
+
+std::string MakeManifest(const EvaluationPlan& plan,
+                         const EvaluationSummary& summary, absl::Time now,
+                         const std::vector<std::string>& part_manifests) {
+  std::vector<Json> versions = VersionsIn(part_manifests);
+  if (versions.empty()) versions.push_back(OwnVersions());
+  return Write(plan, summary, now, versions);
 }
 
 }  // namespace locus::server

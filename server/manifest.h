@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -25,5 +26,13 @@ namespace locus::server {
 // "NaN", "Infinity" or "-Infinity".
 std::string MakeManifest(const EvaluationPlan& plan,
                          const EvaluationSummary& summary, absl::Time now);
+
+// The same of an evaluation whose parts other servers did, which have sent
+// `part_manifests`: `versions` are theirs. Where they are not all alike, the
+// further ones stand in a list `other_versions` behind it, since results may
+// then differ from one server's in their last digits.
+std::string MakeManifest(const EvaluationPlan& plan,
+                         const EvaluationSummary& summary, absl::Time now,
+                         const std::vector<std::string>& part_manifests);
 
 }  // namespace locus::server

@@ -3,9 +3,13 @@
 
 #include <utility>
 
+#include "absl/time/clock.h"
+#include "client/errors.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "server/evaluation_parts.h"
 #include "server/server.h"
+#include "server/status.h"
 
 namespace locus::client {
 namespace {
@@ -24,6 +28,11 @@ class InProcessServer final : public EmbeddedServer {
   const std::unique_ptr<server::Server> server_;
 };
 
+// An error as it would have come over the wire.
+absl::Status FromServer(const absl::Status& status) {
+  return FromGrpc(server::ToGrpcStatus(status));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartEmbeddedServer() {
@@ -38,6 +47,27 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> StartEmbeddedServer() {
   auto server = server::Server::Start(options);
   if (!server.ok()) return server.status();
   return std::make_unique<InProcessServer>(*std::move(server));
+}
+
+absl::StatusOr<std::vector<EvaluationPart>> SplitEvaluation(
+    const v1::EvaluateExtrapolationRequest& request) {
+  auto split = server::SplitEvaluation(request);
+  if (!split.ok()) return FromServer(split.status());
+  std::vector<EvaluationPart> parts;
+  for (server::EvaluationPart& part : *split) {
+    parts.push_back({std::move(part.request), std::move(part.cells)});
+  }
+  return parts;
+}
+
+absl::StatusOr<v1::EvaluationSummary> MergeEvaluation(
+    const v1::EvaluateExtrapolationRequest& request,
+    const std::vector<v1::EvaluationCell>& cells,
+    const std::vector<std::string>& manifests, bool partial) {
+  auto summary =
+      server::MergeEvaluation(request, cells, manifests, partial, absl::Now());
+  if (!summary.ok()) return FromServer(summary.status());
+  return summary;
 }
 
 }  // namespace locus::client

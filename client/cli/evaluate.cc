@@ -1,17 +1,14 @@
 #include <memory>
-#include <optional>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "client/cli/command.h"
+#include "client/cli/evaluate_call.h"
 #include "client/cli/evaluate_request.h"
 #include "client/cli/evaluation_files.h"
 #include "client/cli/evaluation_table.h"
-#include "client/cli/interrupt.h"
 #include "client/cli/output.h"
-#include "client/cli/progress.h"
 #include "client/cli/seed_flag.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
@@ -33,7 +30,11 @@ Examples:
   locus evaluate --corpus book.txt --train-length 128 --seeds 5 --out book/
   locus evaluate --from book/manifest.json --out again/   # draws it again
 
-Ctrl-C ends it and shows what was finished.)";
+  locus evaluate --server one:50051,two:50051 --seeds 8 --out spread/
+
+Of several servers each does whole runs (a scheme with a seed), and one that is
+lost has its runs done by another; the result is the same as from one. Ctrl-C
+ends it and shows what was finished.)";
 
 struct EvaluateFlags {
   CommonFlags common{.timeout = "30m"};
@@ -44,41 +45,10 @@ struct EvaluateFlags {
   std::string from;
 };
 
-// What came of a call, whether it ended well or not.
-struct Received {
-  std::vector<v1::EvaluationCell> cells;
-  std::optional<v1::EvaluationSummary> summary;
-  absl::Status status;
-  // 0: none.
-  int signal = 0;
-};
-
-Received Receive(const EvaluateFlags& flags, Client& client,
-                 const v1::EvaluateExtrapolationRequest& request) {
-  Received received;
-  Canceller canceller;
-  ProgressReporter reporter(
-      {.columns = ErrorColumns(), .quiet = flags.quiet, .write = WriteProgress},
-      absl::Now());
-  const InterruptScope interrupt([&canceller] { canceller.Cancel(); });
-  received.status = client.EvaluateExtrapolation(
-      request,
-      [&](const v1::EvaluateExtrapolationResponse& event) {
-        reporter.On(event, absl::Now());
-        if (event.has_cell()) received.cells.push_back(event.cell());
-        if (event.has_summary()) received.summary = event.summary();
-        return true;
-      },
-      {.canceller = &canceller});
-  reporter.Finish();
-  received.signal = InterruptScope::signal();
-  return received;
-}
-
 // Of an evaluation that has no summary: what there is goes where the table
 // would have gone.
 absl::StatusOr<Outcome> EndEarly(const EvaluateFlags& flags,
-                                 const Received& received) {
+                                 const ReceivedEvaluation& received) {
   if (!flags.no_out && !received.cells.empty()) {
     CLIENT_RETURN_IF_ERROR(RemoveEarlierEvaluation(flags.out, ""));
     CLIENT_RETURN_IF_ERROR(WriteCells(flags.out, received.cells));
@@ -141,8 +111,8 @@ absl::StatusOr<Outcome> Run(const EvaluateFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const v1::EvaluateExtrapolationRequest request,
                           MakeEvaluationRequest(flags.evaluation));
   if (!flags.no_out) CLIENT_RETURN_IF_ERROR(PrepareFolder(flags.out));
-  CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
-  const Received received = Receive(flags, *session.client, request);
+  CLIENT_ASSIGN_OR_RETURN(const ReceivedEvaluation received,
+                          CallEvaluation(flags.common, request, flags.quiet));
   if (!received.status.ok()) return EndEarly(flags, received);
   if (!received.summary.has_value()) {
     return absl::InternalError("the server sent no summary");

@@ -39,6 +39,32 @@ std::string Printable(absl::string_view text) {
   return clean;
 }
 
+// In the order they are shown, each with the order in which it is left out.
+struct Part {
+  std::string text;
+  int weight;
+};
+
+std::string Fit(std::vector<Part> parts, int width) {
+  const auto line = [&parts] {
+    return absl::StrJoin(parts, "  ", [](std::string* out, const Part& part) {
+      out->append(part.text);
+    });
+  };
+  while (parts.size() > 1 && static_cast<int>(line().size()) > width) {
+    parts.erase(std::min_element(
+        parts.begin(), parts.end(),
+        [](const Part& a, const Part& b) { return a.weight < b.weight; }));
+  }
+  return line().substr(0, std::max(width, 0));
+}
+
+double RemainingSeconds(const SpreadProgress& progress) {
+  if (!(progress.done_share > 0)) return 0;
+  return absl::ToDoubleSeconds(progress.elapsed) * (1 - progress.done_share) /
+         progress.done_share;
+}
+
 }  // namespace
 
 std::string ShortDuration(double seconds) {
@@ -51,11 +77,6 @@ std::string ShortDuration(double seconds) {
 
 std::string ProgressLine(const v1::EvaluationProgress& progress,
                          absl::Duration elapsed, int width) {
-  // In the order they are shown, each with the order in which it is left out.
-  struct Part {
-    std::string text;
-    int weight;
-  };
   std::vector<Part> parts = {
       {Printable(progress.scheme_name()), 5},
       {absl::StrCat("seed ", progress.seed()), 1},
@@ -68,17 +89,18 @@ std::string ProgressLine(const v1::EvaluationProgress& progress,
   }
   parts.push_back(
       {absl::StrCat(ShortDuration(progress.remaining_seconds()), " left"), 4});
-  const auto line = [&parts] {
-    return absl::StrJoin(parts, "  ", [](std::string* out, const Part& part) {
-      out->append(part.text);
-    });
-  };
-  while (parts.size() > 1 && static_cast<int>(line().size()) > width) {
-    parts.erase(std::min_element(
-        parts.begin(), parts.end(),
-        [](const Part& a, const Part& b) { return a.weight < b.weight; }));
-  }
-  return line().substr(0, std::max(width, 0));
+  return Fit(std::move(parts), width);
+}
+
+std::string SpreadLine(const SpreadProgress& progress, int width) {
+  return Fit(
+      {{absl::StrCat(progress.done_runs, "/", progress.run_count, " runs"), 3},
+       {absl::StrCat(progress.working_servers,
+                     progress.working_servers == 1 ? " server" : " servers"),
+        1},
+       {Bar(progress.done_share), 2},
+       {absl::StrCat(ShortDuration(RemainingSeconds(progress)), " left"), 4}},
+      width);
 }
 
 ProgressReporter::ProgressReporter(ProgressOptions options, absl::Time start)
@@ -94,8 +116,7 @@ void ProgressReporter::On(const v1::EvaluateExtrapolationResponse& event,
 void ProgressReporter::OnProgress(const v1::EvaluationProgress& progress,
                                   absl::Time now) {
   if (options_.columns > 0) {
-    if (drawn_.has_value() && now - *drawn_ < kRedraw) return;
-    drawn_ = now;
+    if (!MayDraw(now)) return;
     // The last column would wrap on some terminals.
     options_.write(absl::StrCat(
         kClear, ProgressLine(progress, now - start_, options_.columns - 1)));
@@ -113,6 +134,36 @@ void ProgressReporter::OnProgress(const v1::EvaluationProgress& progress,
                   ShortDuration(progress.remaining_seconds()),
                   " left in all\n");
   options_.write(line);
+}
+
+void ProgressReporter::OnSpread(const SpreadProgress& progress,
+                                const std::string& run,
+                                absl::string_view server, int64_t step_count,
+                                absl::Time now) {
+  if (options_.quiet) return;
+  if (options_.columns > 0) {
+    if (!MayDraw(now)) return;
+    options_.write(
+        absl::StrCat(kClear, SpreadLine(progress, options_.columns - 1)));
+    return;
+  }
+  std::string line = absl::StrCat(Printable(run), " on ", server);
+  if (!announced_runs_.insert(line).second) return;
+  absl::StrAppend(&line, ": training, ", step_count, " steps, about ",
+                  ShortDuration(RemainingSeconds(progress)), " left in all\n");
+  options_.write(line);
+}
+
+void ProgressReporter::Say(absl::string_view line) {
+  if (options_.quiet) return;
+  options_.write(
+      absl::StrCat(drawn_.has_value() ? kClear : "", Printable(line), "\n"));
+}
+
+bool ProgressReporter::MayDraw(absl::Time now) {
+  if (drawn_.has_value() && now - *drawn_ < kRedraw) return false;
+  drawn_ = now;
+  return true;
 }
 
 void ProgressReporter::OnCell(const v1::EvaluationCell& cell) {

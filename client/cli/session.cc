@@ -82,11 +82,14 @@ void AddCommonFlags(CLI::App& command, CommonFlags& flags) {
 }
 
 absl::StatusOr<Session> OpenSession(const CommonFlags& flags,
-                                    const RetryPolicy& retry) {
+                                    const RetryPolicy& retry,
+                                    absl::Duration keepalive_interval) {
   ClientOptions options;
   options.retry = retry;
   CLIENT_ASSIGN_OR_RETURN(options.timeout, ParseTimeout(flags.timeout));
+  options.keepalive_interval = keepalive_interval;
   Session session;
+  session.timeout = options.timeout;
   if (!flags.server.empty()) {
     options.address = flags.server;
     options.security = flags.security;

@@ -30,10 +30,13 @@ struct Session {
   std::unique_ptr<EmbeddedServer> server;
   // After the server, so that it goes first.
   std::unique_ptr<Client> client;
+  // Of a call, as the flags say.
+  absl::Duration timeout = absl::ZeroDuration();
 };
 
 // A usage error if a flag makes no sense.
-absl::StatusOr<Session> OpenSession(const CommonFlags& flags,
-                                    const RetryPolicy& retry = {});
+absl::StatusOr<Session> OpenSession(
+    const CommonFlags& flags, const RetryPolicy& retry = {},
+    absl::Duration keepalive_interval = absl::InfiniteDuration());
 
 }  // namespace locus::client

@@ -275,6 +275,13 @@ absl::StatusOr<EvaluationSummary> EvaluationJob::Run(
   return summary;
 }
 
+bool EvaluationJob::trains_once() const { return plan_->trains_once(); }
+
+EvaluationSummary EvaluationJob::Summarize(
+    absl::Span<const EvaluationCell> cells) const {
+  return plan_->Summarize(cells);
+}
+
 absl::Status EvaluationJob::Plan::RunOne(
     size_t scheme, uint64_t seed, ThreadPool& pool, const StopCheck& stop,
     EvaluationSink& sink, Meter* meter, std::vector<EvaluationCell>* cells,

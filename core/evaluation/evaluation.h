@@ -26,6 +26,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/base/cancellation.h"
 #include "core/base/tensor.h"
 #include "core/base/thread_pool.h"
@@ -179,6 +180,14 @@ class EvaluationJob {
   // is returned as it is. `stop` is asked every few milliseconds.
   absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool, const StopCheck& stop,
                                         EvaluationSink& sink) const;
+
+  // Whether one model is trained for each seed and tested with all schemes, so
+  // that the schemes of a seed cannot be run apart.
+  bool trains_once() const;
+  // What Run makes of its cells, for cells that other jobs ran: seeds
+  // outermost, then schemes, then lengths, as Run has them. The caller says
+  // whether any are missing.
+  EvaluationSummary Summarize(absl::Span<const EvaluationCell> cells) const;
 
  private:
   struct Plan;
