@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import yaml
-from programs import DEPLOY, LOCUS, free_ports, locus, needs, wait_until
+from programs import DEPLOY, LOCUS, free_ports, make_certificates, needs, wait_until
 
 from daemon import Daemon
 
@@ -104,24 +104,28 @@ class LayoutTest(unittest.TestCase):
                 self.assertEqual(target["datasource"]["uid"], "${datasource}")
 
 
-@needs("prometheus")
+@needs("prometheus", "openssl")
 class QueryTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        with tempfile.TemporaryDirectory() as folder, Daemon("--threads=2") as first, \
-                Daemon("--threads=2") as second:
-            prometheus = Prometheus(folder, (first, second))
-            try:
-                cls.watch(prometheus, first, second)
-            finally:
-                prometheus.stop()
+        with tempfile.TemporaryDirectory() as folder:
+            make_certificates(Path(folder))
+            with Daemon("--threads=2") as plain, \
+                    Daemon("--threads=2", f"--tls-cert={folder}/tls.crt",
+                           f"--tls-key={folder}/tls.key", f"--auth-tokens={folder}/tokens",
+                           "--auth-exempt=metrics") as secured:
+                prometheus = Prometheus(folder, (plain, secured))
+                try:
+                    cls.watch(prometheus, Load(folder, plain, secured))
+                finally:
+                    prometheus.stop()
 
     @classmethod
-    def watch(cls, prometheus, first, second):
+    def watch(cls, prometheus, load):
         """Asks everything while there is load, until all have answered or time is up."""
         cls.left = dict(queries())
         cls.found = {}
-        with Load(first, second):
+        with load:
             wait_until(lambda: cls.reads(prometheus), "Prometheus reads both servers")
             end = time.monotonic() + PATIENCE_SECONDS
             while cls.left and time.monotonic() < end:
@@ -187,23 +191,23 @@ class QueryTest(unittest.TestCase):
 class Load:
     """Calls of every kind, an evaluation, and some that are refused."""
 
-    def __init__(self, first, second):
-        self.servers = [f"127.0.0.1:{daemon.grpc_port}" for daemon in (first, second)]
+    def __init__(self, folder, plain, secured):
+        self.plain, self.secured = (f"127.0.0.1:{each.grpc_port}" for each in (plain, secured))
+        self.ca = ("--server", self.secured, "--ca", f"{folder}/ca.crt")
+        self.token = ("--token-file", f"{folder}/token")
 
     def __enter__(self):
         duration = ("--duration", f"{PATIENCE_SECONDS + 60}s", "--warm-up", "0", "--quiet")
         commands = [
-            ("load", "encode", "--server", self.servers[0], "--rate", "20", *duration),
-            ("load", "attend", "--server", self.servers[1], "--length", "512", "--rate", "5",
-             *duration),
-            # Refused: the width of a rotation is even.
-            ("load", "encode", "--server", self.servers[0], "--dim", "7", "--rate", "2", *duration),
-            ("evaluate", "--server", self.servers[0], "--task", "copy", "--scheme", "rope",
-             "--steps", "100000", "--seeds", "1", "--no-out", "--quiet")]
+            ("load", "encode", "--server", self.plain, "--rate", "20", *duration),
+            ("load", "attend", *self.ca, *self.token, "--length", "512", "--rate", "5", *duration),
+            # Refused: it has no token; the width of a rotation is even.
+            ("load", "encode", *self.ca, "--rate", "2", *duration),
+            ("load", "encode", "--server", self.plain, "--dim", "7", "--rate", "2", *duration),
+            ("evaluate", "--server", self.plain, "--task", "copy", "--scheme", "rope", "--steps",
+             "100000", "--seeds", "1", "--no-out", "--quiet")]
         self.processes = [subprocess.Popen([LOCUS, *command], stdout=subprocess.DEVNULL,
                                            stderr=subprocess.DEVNULL) for command in commands]
-        for server in self.servers:
-            locus("check", "--server", server, "--scheme", "rope")
         return self
 
     def __exit__(self, *_):

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 import yaml
-from programs import DEPLOY, LOCUS, LOCUSD, ROOT, from_npm, locus, needs, run
+from programs import DEPLOY, LOCUS, LOCUSD, ROOT, from_npm, locus, make_certificates, needs, run
 
 from daemon import Daemon
 
@@ -213,8 +213,6 @@ class ManifestTest(unittest.TestCase):
             for name in environment(container):
                 flag = "--" + name.removeprefix("LOCUS_").lower().replace("_", "-")
                 with self.subTest(overlay=overlay, flag=flag):
-                    if "--tls-cert" not in shown and re.match("--(tls|auth)-", flag):
-                        self.skipTest("this locusd has no TLS")
                     self.assertRegex(shown, rf"{flag}\b")
 
     def test_files_of_tls_are_where_they_are_mounted(self):
@@ -229,29 +227,10 @@ class ManifestTest(unittest.TestCase):
             self.assertEqual(set(container[probe]) & {"grpc", "httpGet"}, {"httpGet"})
 
 
-def make_certificates(folder):
-    """An authority of this test's own, and one certificate for server and client alike."""
-    def openssl(*arguments):
-        made = run("openssl", *arguments, cwd=folder)
-        if made.returncode != 0:
-            raise AssertionError(made.stderr)
-    key = ("-newkey", "rsa:2048", "-nodes")
-    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key",
-            "-out", "ca.crt")
-    openssl("req", *key, "-subj", "/CN=locus", "-keyout", "tls.key", "-out", "request")
-    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:locus", encoding="ascii")
-    openssl("x509", "-req", "-in", "request", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
-            "-days", "2", "-extfile", "names", "-out", "tls.crt")
-    for name in ("tokens", "token"):
-        (folder / name).write_text("a-token-of-this-test-alone\n", encoding="ascii")
-
-
 @needs("openssl")
 @unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
 class TlsTest(unittest.TestCase):
     def test_its_server_serves_its_clients_and_nobody_else(self):
-        if "--tls-cert" not in run(LOCUSD, "--help").stdout:
-            self.skipTest("this locusd has no TLS")
         objects = render("overlays/tls")
         container = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]
         with tempfile.TemporaryDirectory() as name:

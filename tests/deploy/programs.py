@@ -69,3 +69,20 @@ def wait_until(condition, what, seconds=30):
         if time.monotonic() > end:
             raise AssertionError(f"not within {seconds} s: {what}")
         time.sleep(0.02)
+
+
+def make_certificates(folder):
+    """An authority of this test's own, and one certificate for server and client alike."""
+    def openssl(*arguments):
+        made = run("openssl", *arguments, cwd=folder)
+        if made.returncode != 0:
+            raise AssertionError(made.stderr)
+    key = ("-newkey", "rsa:2048", "-nodes")
+    openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=authority", "-keyout", "ca.key",
+            "-out", "ca.crt")
+    openssl("req", *key, "-subj", "/CN=locus", "-keyout", "tls.key", "-out", "request")
+    (folder / "names").write_text("subjectAltName=IP:127.0.0.1,DNS:locus", encoding="ascii")
+    openssl("x509", "-req", "-in", "request", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial",
+            "-days", "2", "-extfile", "names", "-out", "tls.crt")
+    for name in ("tokens", "token"):
+        (folder / name).write_text("a-token-of-this-test-alone\n", encoding="ascii")
