@@ -1,5 +1,7 @@
 # Debian packages of the server and the client: cpack, or ./run package.
 include(GNUInstallDirs)
+# Only what is packaged has to be built, not every test.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(debian ${PROJECT_SOURCE_DIR}/deploy/debian)
 
 # Manuals and completion are what the programs themselves print, so that they

@@ -16,8 +16,8 @@ void AddCompletion(CLI::App& app, Action& action) {
       "completion", "Print a script that completes commands in a shell");
   command->footer(
       "Examples:\n"
-      "  source <(locus completion bash)\n"
-      "  locus completion fish > ~/.config/fish/completions/locus.fish");
+      "  locus completion fish > ~/.config/fish/completions/locus.fish\n"
+      "  source <(locus completion bash)");
   auto shell = std::make_shared<std::string>();
   command->add_option("shell", *shell, "bash, zsh or fish")
       ->type_name("SHELL")

@@ -16,6 +16,7 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)|$(CODENAME)|$(COMPONENT)' |
 [[ $mirror ]] || die "apt knows no mirror of bookworm"
 
 root=$(mktemp -d)
+chmod 755 "$root"  # the server inside is nobody
 server=
 clean_up() {
   [[ ! $server ]] || kill "$server" 2>/dev/null || true
