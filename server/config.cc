@@ -16,13 +16,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "server/manual.h"
 #include "server/status.h"
 #include "server/validate.h"
+#include "server/version.h"
 
 namespace locus::server {
 namespace {
 
 constexpr char kFlagFile[] = "flagfile";
+constexpr char kFlagFileHelp[] =
+    "read flags from a file, one name=value per line";
 
 constexpr char kExamples[] = R"(
 Every flag is also an environment variable (--max-queued-calls is
@@ -163,6 +167,13 @@ const std::vector<Flag>& Flags() {
   return *flags;
 }
 
+std::vector<FlagText> FlagTexts() {
+  std::vector<FlagText> texts;
+  for (const Flag& flag : Flags()) texts.push_back({flag.name, flag.help});
+  texts.push_back({kFlagFile, kFlagFileHelp});
+  return texts;
+}
+
 using Values = std::map<std::string, std::string>;
 
 std::string VariableName(absl::string_view flag) {
@@ -243,7 +254,7 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
   CLI::App app("locusd: positional encodings and attention as a service",
                "locusd");
   app.footer(kExamples);
-  app.set_version_flag("--version", absl::StrCat("locusd ", LOCUS_VERSION));
+  app.set_version_flag("--version", VersionLine());
   std::map<std::string, std::string> given;
   std::map<std::string, CLI::Option*> options;
   const auto add = [&](const char* name, const char* help) {
@@ -252,7 +263,12 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   };
   for (const Flag& flag : Flags()) add(flag.name, flag.help);
-  add(kFlagFile, "read flags from a file, one name=value per line");
+  add(kFlagFile, kFlagFileHelp);
+  std::string shell;
+  app.add_option("--completion", shell, "print a script that completes flags")
+      ->type_name("bash");
+  bool manual = false;
+  app.add_flag("--manual", manual, "print the manual page, for man");
   try {
     app.parse(ForParser(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -262,6 +278,12 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(Printable(error.what(), 400), "; see locusd --help"));
+  }
+  if (manual) return ManualPage(FlagTexts(), kExamples);
+  if (!shell.empty()) {
+    if (shell == "bash") return BashCompletion(FlagTexts());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--completion: \"", Printable(shell, 200), "\" is not bash"));
   }
   for (const auto& [name, option] : options) {
     if (option->count() == 0) continue;

@@ -31,7 +31,7 @@ namespace {
 constexpr int kBacklog = 1024;
 // Files, the HTTP port's connections, gRPC's own; and two for each connection.
 constexpr int kOtherDescriptors = 256;
-constexpr int kMostConnections = 10'000;
+constexpr int kUsualConnections = 10'000;
 // When the system has no descriptor or memory left for a connection.
 constexpr std::chrono::milliseconds kPause(20);
 
@@ -117,16 +117,17 @@ bool IsPassing(int error) {
 
 }  // namespace
 
-int AvailableConnections() {
+int MostConnections() {
+  constexpr rlim_t kMany = 4'000'000;
   rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
-      limit.rlim_cur == RLIM_INFINITY) {
-    return kMostConnections;
-  }
-  const auto descriptors = static_cast<int64_t>(
-      std::min<rlim_t>(limit.rlim_cur, 4 * kMostConnections));
-  return static_cast<int>(std::clamp<int64_t>(
-      (descriptors - kOtherDescriptors) / 2, 1, kMostConnections));
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kUsualConnections;
+  const auto descriptors =
+      static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMany));
+  return std::max(1, (descriptors - kOtherDescriptors) / 2);
+}
+
+int UsualConnections() {
+  return std::min(MostConnections(), kUsualConnections);
 }
 
 Listener::Listener(int max_connections) : max_connections_(max_connections) {}

@@ -20,8 +20,10 @@
 
 namespace locus::server {
 
-// Connections that this process has the descriptors for.
-int AvailableConnections();
+// Connections that this process has the descriptors for, and how many of them
+// it lets in unless told.
+int MostConnections();
+int UsualConnections();
 
 // Thread-safe.
 class Listener {

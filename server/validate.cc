@@ -87,6 +87,12 @@ absl::Status Validate(const ServerOptions& options) {
   LOCUS_RETURN_IF_ERROR(ValidateSecurity(options));
   LOCUS_RETURN_IF_ERROR(InRange("--max-connections", options.max_connections, 0,
                                 kMaxConnections));
+  if (options.max_connections > MostConnections()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-connections is ", options.max_connections,
+                     "; the descriptors of the process (ulimit -n) allow ",
+                     MostConnections()));
+  }
   for (const auto& [flag, value] :
        {std::pair{"--max-connection-idle-seconds",
                   options.max_connection_idle_seconds},
@@ -134,7 +140,7 @@ absl::Status Validate(const ServerOptions& options) {
 
 ServerOptions WithDefaults(ServerOptions options) {
   if (options.max_connections == 0) {
-    options.max_connections = AvailableConnections();
+    options.max_connections = UsualConnections();
   }
   if (options.threads == 0) options.threads = AvailableCpus();
   if (options.memory_budget_bytes == 0) {

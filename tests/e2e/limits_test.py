@@ -5,6 +5,7 @@ import json
 import os
 import socket
 import struct
+import subprocess
 import tempfile
 import time
 import unittest
@@ -12,7 +13,7 @@ import unittest
 import grpc
 
 import wire
-from daemon import SANITIZED, Daemon
+from daemon import LOCUSD, SANITIZED, Daemon
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -31,6 +32,22 @@ def settings_of(connection):
     body = connection.recv(size, socket.MSG_WAITALL)
     assert head[3] == 4, head
     return dict(struct.unpack(">HI", body[i:i + 6]) for i in range(0, size, 6))
+
+
+def header(name, value):
+    """HPACK's longest and simplest form."""
+    def text(characters):
+        size = len(characters)
+        out = bytearray([min(size, 127)])
+        size -= 127
+        while size >= 128:
+            out.append(size & 127 | 128)
+            size >>= 7
+        if size >= 0:
+            out.append(size)
+        return bytes(out) + characters.encode()
+
+    return b"\0" + text(name) + text(value)
 
 
 def is_hung_up_on(connection):
@@ -88,6 +105,14 @@ class LimitsTest(unittest.TestCase):
         self.await_metric(daemon, "locus_connections", 0)
         self.client(daemon)(wire.LIST_SCHEMES, wire.ListSchemesRequest())
 
+    def test_more_connections_than_descriptors_are_not_promised(self):
+        done = subprocess.run(
+            ["sh", "-c", 'ulimit -n 1000 && exec "$0" "$@"', LOCUSD, "--listen=127.0.0.1:0",
+             "--http=", "--max-connections=500"],
+            capture_output=True, text=True, timeout=30, check=False)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("(ulimit -n) allow 372", done.stderr)
+
     def test_who_says_nothing_is_hung_up_on(self):
         daemon = self.daemon()
         with connect(daemon) as silent:
@@ -127,6 +152,30 @@ class LimitsTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             client(wire.ENCODE, bytes(1 << 21))
         self.assertEqual(caught.exception.code(), EXHAUSTED)
+
+    def test_headers_that_made_grpc_abort(self):
+        """As CVE-2023-1428 has them: one that is wrong, and then more than may be."""
+        daemon = self.daemon()
+        usual = [(":method", "POST"), (":path", wire.LIST_SCHEMES), (":authority", "x"),
+                 ("content-type", "application/grpc")]
+        for wrong in ([(":scheme", "http"), ("te", "x")], [(":scheme", "x"), ("te", "trailers")],
+                      [(":scheme", "http"), ("te", "trailers"), ("grpclb_client_stats", "x")]):
+            block = b"".join(header(*h) for h in (*usual, *wrong, ("x-note", "a" * 60000)))
+            with connect(daemon) as connection:
+                settings_of(connection)
+                parts = [block[i:i + 16000] for i in range(0, len(block), 16000)]
+                for i, part in enumerate(parts):
+                    kind, last = (9 if i else 1), i + 1 == len(parts)
+                    connection.sendall(len(part).to_bytes(3, "big") +
+                                       bytes([kind, 4 * last, 0, 0, 0, 1]) + part)
+                connection.settimeout(1)
+                try:
+                    while connection.recv(65536):
+                        pass
+                except (TimeoutError, ConnectionError):
+                    pass
+            self.assertTrue(daemon.alive(), wrong)
+        self.client(daemon)(wire.LIST_SCHEMES, wire.ListSchemesRequest())
 
     def test_a_message_that_inflates_is_not_inflated(self):
         daemon = self.daemon("--max-message-bytes=1MiB")
