@@ -11,8 +11,8 @@ start() {
   [[ ! $groups ]] || limited=yes
   (
     for group in $groups; do echo "$BASHPID" >"$group/cgroup.procs"; done
-    exec buildah run --env LOCUS_LISTEN=127.0.0.1:0 --env LOCUS_HTTP=127.0.0.1:0 \
-      "$container" -- locusd
+    exec buildah run "${environment[@]}" --env LOCUS_LISTEN=127.0.0.1:0 \
+      --env LOCUS_HTTP=127.0.0.1:0 "$container" -- locusd
   ) 2>"$work/log" &
   buildah_process=$!
   for attempt in {1..100}; do

@@ -4,7 +4,7 @@
 start() {
   container=$("$ENGINE" run --detach --read-only --cap-drop ALL \
     --security-opt no-new-privileges --cpus 1 --memory "$memory" \
-    --publish 127.0.0.1::9464 locus)
+    "${environment[@]}" --publish 127.0.0.1::9464 locus)
   limited=yes
   http_port=$("$ENGINE" port "$container" 9464 | head -n 1)
   http_port=${http_port##*:}
@@ -21,7 +21,7 @@ files() { "$ENGINE" export "$container" | tar -t | sed 's|^\./||; s|^|./|' | gre
 unpacked_bytes() { "$ENGINE" export "$container" | wc -c; }
 image_config() { "$ENGINE" image inspect --format '{{json .Config}}' locus; }
 stop() {
-  "$ENGINE" stop --time 40 "$container" >/dev/null
+  "$ENGINE" stop --time 70 "$container" >/dev/null
   exit_code=$("$ENGINE" inspect --format '{{.State.ExitCode}}' "$container")
 }
 remove() { "$ENGINE" rm --force "$container" >/dev/null; }

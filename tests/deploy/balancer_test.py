@@ -60,8 +60,9 @@ class Balancer:
 @needs("haproxy")
 class BalancerTest(unittest.TestCase):
     def setUp(self):
-        # One call is made to be long, and the calls beside it must not mind.
-        self.daemons = [Daemon("--threads=1", "--background-evaluations=true") for _ in range(2)]
+        # An evaluation that yields to everybody could outlast its grace on a busy machine.
+        self.daemons = [Daemon("--threads=1", "--background-evaluations=false",
+                               "--grace-seconds=120") for _ in range(2)]
         for daemon in self.daemons:
             self.addCleanup(daemon.stop)
 

@@ -264,7 +264,7 @@ class SweepTest(unittest.TestCase):
         job = one(render("sweep"), "Job", "locus-sweep")["spec"]
         container = job["template"]["spec"]["containers"][0]
         self.assertEqual((job["completionMode"], container["command"]), ("Indexed", ["locus"]))
-        with Daemon("--max-evaluations=1") as first, Daemon("--max-evaluations=1") as second:
+        with Daemon() as first, Daemon() as second:
             servers = f"127.0.0.1:{first.grpc_port},127.0.0.1:{second.grpc_port}"
             running = []
             for index in range(job["parallelism"]):
