@@ -264,7 +264,9 @@ class SweepTest(unittest.TestCase):
         job = one(render("sweep"), "Job", "locus-sweep")["spec"]
         container = job["template"]["spec"]["containers"][0]
         self.assertEqual((job["completionMode"], container["command"]), ("Indexed", ["locus"]))
-        with Daemon() as first, Daemon() as second:
+        # Yielding to everybody, an evaluation would take for ever on a busy machine.
+        own = "--background-evaluations=false"
+        with Daemon(own) as first, Daemon(own) as second:
             servers = f"127.0.0.1:{first.grpc_port},127.0.0.1:{second.grpc_port}"
             running = []
             for index in range(job["parallelism"]):
@@ -276,6 +278,7 @@ class SweepTest(unittest.TestCase):
                      # Shorter than in a cluster.
                      "--steps=20", "--scheme=rope", "--scheme=alibi"],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+                self.addCleanup(running[-1].kill)
             seeds = []
             for process in running:
                 out, errors = process.communicate(timeout=120)
