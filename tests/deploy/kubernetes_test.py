@@ -267,18 +267,19 @@ class SweepTest(unittest.TestCase):
         # Yielding to everybody, an evaluation would take for ever on a busy machine.
         own = "--background-evaluations=false"
         with Daemon(own) as first, Daemon(own) as second:
-            servers = f"127.0.0.1:{first.grpc_port},127.0.0.1:{second.grpc_port}"
+            servers = [f"127.0.0.1:{daemon.grpc_port}" for daemon in (first, second)]
             running = []
             for index in range(job["parallelism"]):
                 arguments = [argument.replace("$(JOB_COMPLETION_INDEX)", str(index))
                              for argument in container["args"]
                              if not argument.startswith("--server=")]
                 running.append(subprocess.Popen(
-                    [LOCUS, *arguments, f"--server={servers}",
+                    [LOCUS, *arguments, f"--server={','.join(servers)}",
                      # Shorter than in a cluster.
                      "--steps=20", "--scheme=rope", "--scheme=alibi"],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
                 self.addCleanup(running[-1].kill)
+                servers.reverse()  # as each pod gets them from a name in another order
             seeds = []
             for process in running:
                 out, errors = process.communicate(timeout=120)
