@@ -11,7 +11,10 @@ WORKDIR /src
 COPY run ./
 RUN ./run setup
 COPY . .
+# The context has no git to ask.
+ARG COMMIT=
 RUN cmake --preset release -DLOCUS_BUILD_TESTS=OFF -DLOCUS_BUILD_BENCHMARKS=OFF \
+      -DLOCUS_COMMIT="$COMMIT" \
  && cmake --build --preset release --parallel "$(nproc)" --target locusd locus \
  && install -D --strip --target-directory=/out build/release/locusd build/release/locus
 
