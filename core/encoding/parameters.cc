@@ -220,7 +220,8 @@ bool Arguments::IsLeftOut(const std::string& name) const {
 absl::Status Arguments::Check(const std::vector<Parameter>& declared) {
   for (const auto& [name, value] : values_) {
     const auto parameter = absl::c_find_if(
-        declared, [&](const Parameter& p) { return p.name == name; });
+        declared,
+        [&name = name](const Parameter& p) { return p.name == name; });
     if (parameter == declared.end()) {
       return InvalidField(name, "is not a parameter of this scheme");
     }

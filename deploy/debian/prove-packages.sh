@@ -26,7 +26,8 @@ clean_up() {
   rm -rf --one-file-system "$root"
 }
 trap clean_up EXIT
-inside() { chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 "$@"; }
+in_root=(chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8)
+inside() { "${in_root[@]}" "$@"; }
 
 debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1 ||
   die "debootstrap: $(tail -n 3 "$root.log")"
@@ -62,7 +63,8 @@ proved "brings its unit, environment, manuals and completion"
 proved "keeps changes to /etc/default/locusd"
 
 port=45051
-inside setpriv --reuid=65534 --regid=65534 --clear-groups locusd \
+# Not through the function, whose shell would get the signals.
+"${in_root[@]}" setpriv --reuid=65534 --regid=65534 --clear-groups locusd \
   --listen=127.0.0.1:$port --http= --log-calls=false 2>"$root/tmp/locusd.log" &
 server=$!
 for attempt in {1..100}; do
