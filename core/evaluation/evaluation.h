@@ -62,7 +62,7 @@ struct TrainedSettings {
   // "ordering", "agreement", "text", "copy", "reverse", "recall" or
   // "retrofit".
   std::string task;
-  // Of the task text alone. Empty: the built-in one.
+  // Of the tasks text and retrofit. Empty: the built-in one.
   std::string corpus;
   ModelSettings model;
   TrainingSettings training;

@@ -41,8 +41,9 @@ absl::StatusOr<std::unique_ptr<ModelPositions<T>>> ModelPositions<T>::Create(
     const LayerScheme& layer = scheme.layer(l);
     const auto place =
         std::find(distinct.begin(), distinct.end(), layer.scheme);
-    positions->layers_.push_back(
-        {static_cast<int>(place - distinct.begin()), layer.window});
+    // A window over everything is none.
+    positions->layers_.push_back({static_cast<int>(place - distinct.begin()),
+                                  layer.window < length ? layer.window : 0});
   }
   return positions;
 }

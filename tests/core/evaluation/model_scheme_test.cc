@@ -2,7 +2,7 @@
 // positions.
 #include "core/evaluation/model_scheme.h"
 
-#include <set>
+#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -169,6 +169,7 @@ TEST(ModelSchemeTest, AWindowOfAllIsNone) {
     return std::vector<float>(parameters.begin(), parameters.end());
   };
   EXPECT_EQ(trained(kLength), trained(0));
+  EXPECT_EQ(trained(std::numeric_limits<int64_t>::max()), trained(0));
   EXPECT_NE(trained(kLength - 1), trained(0));
 }
 
