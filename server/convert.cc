@@ -104,9 +104,19 @@ void Attach(Tensor tensor, v1::Tensor* proto, Attachments& attachments) {
   attachments.Add(proto, tensor.TakeBytes(), bytes);
 }
 
+constexpr double kTurn = 2 * std::numbers::pi;
+
 // What follows from the frequencies, so that nobody has to derive it.
+void Explain(const AdditiveEncoding& additive, v1::AdditiveEncoding* proto) {
+  proto->mutable_frequencies()->Assign(additive.frequencies.begin(),
+                                       additive.frequencies.end());
+  for (const double frequency : additive.frequencies) {
+    proto->add_wavelengths(kTurn / frequency);
+  }
+  proto->set_table_length(additive.table_length);
+}
+
 void Explain(const RotationEncoding& rotation, v1::RotationEncoding* proto) {
-  constexpr double kTurn = 2 * std::numbers::pi;
   for (const double frequency : rotation.frequencies) {
     proto->add_wavelengths(kTurn / frequency);
   }
@@ -292,8 +302,9 @@ void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply) {
   v1::EncodeResponse& response = reply->message;
   Attachments& attachments = reply->attachments;
   if (auto* additive = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
-    Attach(std::move(additive->table),
-           response.mutable_additive()->mutable_table(), attachments);
+    v1::AdditiveEncoding* proto = response.mutable_additive();
+    Attach(std::move(additive->table), proto->mutable_table(), attachments);
+    Explain(*additive, proto);
   } else if (auto* rotation =
                  std::get_if<RotationEncoding>(&encoding.numbers)) {
     v1::RotationEncoding* proto = response.mutable_rotation();

@@ -35,7 +35,8 @@ struct ResolvedScheme {
   std::shared_ptr<const Scheme> scheme;
 };
 
-// The scheme that is set in a message at `field`, such as `schemes[2]`.
+// The scheme that is set in a message at `field`, such as `schemes[2]`; what
+// the message says of positions and layers is left to the caller.
 absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
                                              const TrainingSetting* setting,
                                              absl::string_view field);
@@ -44,6 +45,10 @@ absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
 absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
                                              const TrainingSetting* setting,
                                              Arguments arguments = {});
+
+// Errors are relative to the message.
+absl::StatusOr<Randomization> ToRandomization(
+    const v1::RandomizedPositions& given, int64_t default_maximum);
 
 // A bound on what these allocate: tables become doubles, whatever they are sent
 // as.

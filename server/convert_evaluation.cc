@@ -16,6 +16,8 @@ namespace {
 constexpr int kMaxCheckedSchemes = 64;
 constexpr int kMaxEvaluatedSchemes = 32;
 constexpr size_t kMaxCorpusBytes = 4 << 20;
+// More layers than any model that is trained here has.
+constexpr int64_t kMaxPeriod = 64;
 // A scheme in a plan beside what its message makes it.
 constexpr int64_t kSchemeBytes = 4096;
 
@@ -27,28 +29,118 @@ absl::Status CheckCount(absl::string_view field, int count, int limit,
       absl::StrCat("has ", count, " entries; at most ", limit, " are allowed"));
 }
 
+// What is said of a scheme beside its parameters has a meaning only where
+// models are trained.
+absl::Status CheckPlain(const v1::Scheme& scheme, const std::string& field,
+                        absl::string_view why) {
+  if (scheme.has_randomized()) {
+    return InvalidField(absl::StrCat(field, ".randomized"), why);
+  }
+  if (scheme.has_layers()) {
+    return InvalidField(absl::StrCat(field, ".layers"), why);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CheckWindow(int64_t window, const std::string& field) {
+  if (window >= 0) return absl::OkStatus();
+  return InvalidField(absl::StrCat(field, ".window"),
+                      absl::StrCat("is ", window, "; must not be negative"));
+}
+
+absl::Status AddOther(const v1::LayerScheme& given, std::string field,
+                      const TrainingSetting& setting, NamedScheme* scheme) {
+  LOCUS_RETURN_IF_ERROR(CheckWindow(given.window(), field));
+  absl::StrAppend(&field, ".scheme");
+  LOCUS_RETURN_IF_ERROR(
+      CheckPlain(given.scheme(), field, "is set; it stands in a pattern"));
+  OtherLayer other{.window = given.window()};
+  LOCUS_ASSIGN_OR_RETURN(other.resolved,
+                         ResolveScheme(given.scheme(), &setting, field));
+  absl::StrAppend(&scheme->name, "+", other.resolved.info->name);
+  scheme->others.push_back(std::move(other));
+  return absl::OkStatus();
+}
+
+// Sets what the layers of a model have.
+absl::Status AddLayers(const v1::LayerPattern& given, const std::string& field,
+                       const TrainingSetting& setting, NamedScheme* scheme) {
+  LOCUS_RETURN_IF_ERROR(CheckWindow(given.window(), field));
+  scheme->window = given.window();
+  const int64_t other_count = std::max(given.others_size(), 1);
+  scheme->period = given.has_period() ? given.period() : other_count + 1;
+  if (scheme->period <= other_count || scheme->period > kMaxPeriod) {
+    return InvalidField(
+        absl::StrCat(field, ".period"),
+        absl::StrCat("is ", scheme->period, "; must be from ", other_count + 1,
+                     ", one more than there are others, to ", kMaxPeriod));
+  }
+  for (int n = 0; n < given.others_size(); ++n) {
+    LOCUS_RETURN_IF_ERROR(AddOther(given.others(n),
+                                   absl::StrCat(field, ".others[", n, "]"),
+                                   setting, scheme));
+  }
+  if (given.others_size() > 0) return absl::OkStatus();
+  v1::LayerScheme none;
+  none.mutable_scheme()->mutable_none();
+  return AddOther(none, absl::StrCat(field, ".others[0]"), setting, scheme);
+}
+
+// A scheme of an evaluation, or of a check of properties if there is no
+// setting. `longest` is the longest sequence.
+absl::StatusOr<NamedScheme> ToNamedScheme(const v1::Scheme& given,
+                                          const TrainingSetting* setting,
+                                          int64_t longest,
+                                          const std::string& field) {
+  NamedScheme scheme;
+  if (setting == nullptr) {
+    LOCUS_RETURN_IF_ERROR(CheckPlain(
+        given, field, "is set; properties are those of the scheme alone"));
+    LOCUS_ASSIGN_OR_RETURN(scheme.resolved,
+                           ResolveScheme(given, nullptr, field));
+    scheme.name = std::string(scheme.resolved.info->name);
+    return scheme;
+  }
+  TrainingSetting own = *setting;
+  if (given.has_randomized()) {
+    auto randomization = ToRandomization(given.randomized(), longest);
+    if (!randomization.ok()) {
+      return Within(absl::StrCat(field, ".randomized"), randomization.status());
+    }
+    scheme.randomization = *randomization;
+    scheme.randomizes_tests = given.randomized().in_tests();
+    // Training reaches positions as far as that.
+    own.train_length = std::max(own.train_length, randomization->maximum);
+  }
+  LOCUS_ASSIGN_OR_RETURN(scheme.resolved, ResolveScheme(given, &own, field));
+  scheme.name = std::string(scheme.resolved.info->name);
+  if (given.has_layers()) {
+    LOCUS_RETURN_IF_ERROR(AddLayers(
+        given.layers(), absl::StrCat(field, ".layers"), own, &scheme));
+  }
+  if (scheme.randomization) absl::StrAppend(&scheme.name, "_randomized");
+  return scheme;
+}
+
 // The schemes that were named, or all there are.
 absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
     const google::protobuf::RepeatedPtrField<v1::Scheme>& given,
-    const TrainingSetting* setting) {
+    const TrainingSetting* setting, int64_t longest) {
   std::vector<NamedScheme> schemes;
   UniqueNames names;
-  const auto add = [&](ResolvedScheme resolved) {
-    std::string name = names.Make(resolved.info->name);
-    schemes.push_back({std::move(name), std::move(resolved)});
-  };
   for (int i = 0; i < given.size(); ++i) {
-    LOCUS_ASSIGN_OR_RETURN(
-        ResolvedScheme resolved,
-        ResolveScheme(given[i], setting, absl::StrCat("schemes[", i, "]")));
-    add(std::move(resolved));
+    LOCUS_ASSIGN_OR_RETURN(NamedScheme scheme,
+                           ToNamedScheme(given[i], setting, longest,
+                                         absl::StrCat("schemes[", i, "]")));
+    scheme.name = names.Make(scheme.name);
+    schemes.push_back(std::move(scheme));
   }
   if (!given.empty()) return schemes;
   for (const SchemeInfo& info : AllSchemes()) {
     if (setting != nullptr && !info.is_raced) continue;
     LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
                            ResolveScheme(info, setting));
-    add(std::move(resolved));
+    schemes.push_back({std::string(info.name), std::move(resolved)});
   }
   return schemes;
 }
@@ -97,6 +189,11 @@ TrainingSettings ToTraining(const v1::EvaluationTraining& given) {
   return training;
 }
 
+const std::string& CorpusOf(const v1::TrainedMode& trained) {
+  return trained.has_retrofit() ? trained.retrofit().corpus()
+                                : trained.text().corpus();
+}
+
 // The task has the name of its field.
 absl::StatusOr<TrainedSettings> ToTrained(const v1::TrainedMode& given) {
   const auto* field = given.GetReflection()->GetOneofFieldDescriptor(
@@ -106,9 +203,10 @@ absl::StatusOr<TrainedSettings> ToTrained(const v1::TrainedMode& given) {
         "trained.ordering",
         "is not set, nor is another task; one of them is needed");
   }
-  const std::string& corpus = given.text().corpus();
+  const std::string& corpus = CorpusOf(given);
   if (corpus.size() > kMaxCorpusBytes) {
-    return LimitExceeded("trained.text.corpus", "corpus_bytes",
+    return LimitExceeded(absl::StrCat("trained.", field->name(), ".corpus"),
+                         "corpus_bytes",
                          absl::StrCat("has ", corpus.size(), " bytes; at most ",
                                       kMaxCorpusBytes, " are allowed"));
   }
@@ -136,7 +234,8 @@ int64_t SchemesBytes(
     const google::protobuf::RepeatedPtrField<v1::Scheme>& schemes) {
   int64_t bytes = 0;
   for (const v1::Scheme& scheme : schemes) {
-    bytes += kSchemeBytes + SchemeBytes(scheme);
+    bytes += kSchemeBytes * (2 + scheme.layers().others_size()) +
+             SchemeBytes(scheme);
   }
   return bytes;
 }
@@ -165,7 +264,8 @@ absl::StatusOr<PropertiesPlan> ToPropertiesPlan(
   LOCUS_RETURN_IF_ERROR(CheckCount("schemes", request.schemes_size(),
                                    kMaxCheckedSchemes, "checked_schemes"));
   PropertiesPlan plan;
-  LOCUS_ASSIGN_OR_RETURN(plan.schemes, ToSchemes(request.schemes(), nullptr));
+  LOCUS_ASSIGN_OR_RETURN(plan.schemes,
+                         ToSchemes(request.schemes(), nullptr, 0));
   plan.naive =
       request.has_naive() ? request.naive() : request.schemes().empty();
   return plan;
@@ -196,14 +296,33 @@ absl::StatusOr<EvaluationPlan> ToEvaluationPlan(
       request.trained().has_retrofit() && request.schemes().empty();
   LOCUS_ASSIGN_OR_RETURN(plan.schemes,
                          retrofit ? ToRetrofitSchemes(setting)
-                                  : ToSchemes(request.schemes(), &setting));
+                                  : ToSchemes(request.schemes(), &setting,
+                                              settings.eval_lengths.back()));
   return plan;
 }
 
 std::vector<EvaluatedScheme> EvaluationPlan::evaluated_schemes() const {
   std::vector<EvaluatedScheme> evaluated;
   for (const NamedScheme& scheme : schemes) {
-    evaluated.push_back({scheme.name, scheme.resolved.scheme});
+    EvaluatedScheme& added = evaluated.emplace_back();
+    added.name = scheme.name;
+    added.scheme = scheme.resolved.scheme;
+    added.randomization = scheme.randomization;
+    added.randomizes_tests = scheme.randomizes_tests;
+    const int64_t own =
+        scheme.period - static_cast<int64_t>(scheme.others.size());
+    for (int64_t n = 0; n < own; ++n) {
+      added.layers.push_back(
+          {.scheme = scheme.resolved.scheme, .window = scheme.window});
+    }
+    // Fields in core's errors are relative to the scheme.
+    for (size_t n = 0; n < scheme.others.size(); ++n) {
+      const OtherLayer& other = scheme.others[n];
+      added.layers.push_back(
+          {.scheme = other.resolved.scheme,
+           .window = other.window,
+           .field = absl::StrCat("scheme.layers.others[", n, "].scheme")});
+    }
   }
   return evaluated;
 }
@@ -228,7 +347,7 @@ int64_t PlanBytes(const v1::CheckPropertiesRequest& request) {
 int64_t PlanBytes(const v1::EvaluateExtrapolationRequest& request) {
   return SchemesBytes(request.schemes()) +
          static_cast<int64_t>(sizeof(int64_t)) * request.eval_lengths_size() +
-         static_cast<int64_t>(request.trained().text().corpus().size());
+         static_cast<int64_t>(CorpusOf(request.trained()).size());
 }
 
 void ToProto(const PropertyResult& result, v1::PropertyResult* proto) {

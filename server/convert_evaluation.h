@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +25,23 @@ class UniqueNames {
   std::map<std::string, int> counts_;
 };
 
+// A layer that has another scheme.
+struct OtherLayer {
+  ResolvedScheme resolved;
+  int64_t window = 0;
+};
+
 struct NamedScheme {
   std::string name;
   ResolvedScheme resolved;
+  // Of trained models, whose layers may differ: the first period - others of
+  // every period have the scheme itself. 0: all have.
+  int64_t period = 0;
+  int64_t window = 0;
+  std::vector<OtherLayer> others = {};
+  // And whose positions may be random.
+  std::optional<Randomization> randomization = std::nullopt;
+  bool randomizes_tests = false;
 };
 
 // What CheckProperties is asked for.

@@ -126,21 +126,6 @@ struct Given {
   Arguments arguments;
 };
 
-// Errors are relative to the message.
-absl::StatusOr<Randomization> ToRandomization(
-    const v1::RandomizedPositions& given) {
-  Randomization randomization;
-  if (given.has_maximum()) randomization.maximum = given.maximum();
-  randomization.seed = given.seed();
-  constexpr int64_t kLargest = int64_t{1} << 53;
-  if (randomization.maximum < 1 || randomization.maximum > kLargest) {
-    return InvalidField("maximum",
-                        absl::StrCat("is ", randomization.maximum,
-                                     "; must be from 1 to ", kLargest));
-  }
-  return randomization;
-}
-
 // Field paths in errors begin with `field`.
 absl::StatusOr<Given> ToGiven(const v1::Scheme& scheme,
                               absl::string_view field) {
@@ -188,13 +173,33 @@ int64_t SchemeBytes(const v1::Scheme& scheme) {
   return kBytesPerByte * static_cast<int64_t>(scheme.ByteSizeLong());
 }
 
+absl::StatusOr<Randomization> ToRandomization(
+    const v1::RandomizedPositions& given, int64_t default_maximum) {
+  Randomization randomization;
+  randomization.maximum =
+      given.has_maximum() ? given.maximum() : default_maximum;
+  randomization.seed = given.seed();
+  constexpr int64_t kLargest = int64_t{1} << 53;
+  if (randomization.maximum < 1 || randomization.maximum > kLargest) {
+    return InvalidField("maximum",
+                        absl::StrCat("is ", randomization.maximum,
+                                     "; must be from 1 to ", kLargest));
+  }
+  return randomization;
+}
+
 absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
     const v1::Scheme& scheme, const TrainingSetting* setting) {
   LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, "scheme"));
   auto made = MakeScheme(*given.info, std::move(given.arguments), setting);
   if (!made.ok()) return Within("scheme", made.status());
+  if (scheme.has_layers()) {
+    return InvalidField("scheme.layers",
+                        "is set; only models that are trained have layers");
+  }
   if (scheme.has_randomized()) {
-    const auto randomization = ToRandomization(scheme.randomized());
+    const auto randomization =
+        ToRandomization(scheme.randomized(), Randomization().maximum);
     if (!randomization.ok()) {
       return Within("scheme.randomized", randomization.status());
     }
@@ -207,10 +212,6 @@ absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
                                              const TrainingSetting* setting,
                                              absl::string_view field) {
   LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, field));
-  if (scheme.has_randomized()) {
-    return InvalidField(absl::StrCat(field, ".randomized"),
-                        "is set; only Encode and Attend randomise positions");
-  }
   auto resolved = Resolve(std::move(given), setting);
   if (!resolved.ok()) return Within(field, resolved.status());
   return resolved;

@@ -83,9 +83,9 @@ Json Value(const Parameter& parameter, const Arguments& arguments) {
   return nullptr;
 }
 
-Json Describe(const NamedScheme& scheme) {
-  const SchemeInfo& info = *scheme.resolved.info;
-  const Arguments& arguments = scheme.resolved.arguments;
+Json Parameters(const ResolvedScheme& resolved) {
+  const SchemeInfo& info = *resolved.info;
+  const Arguments& arguments = resolved.arguments;
   Json parameters = Json::object();
   for (const Parameter& parameter : info.parameters) {
     if (!arguments.Has(parameter.name)) continue;
@@ -94,9 +94,34 @@ Json Describe(const NamedScheme& scheme) {
         absl::StrCat("/", absl::StrReplaceAll(parameter.name, {{".", "/"}}));
     parameters[Json::json_pointer(place)] = Value(parameter, arguments);
   }
-  return {{"name", scheme.name},
-          {"kind", std::string(info.name)},
-          {"parameters", std::move(parameters)}};
+  return parameters;
+}
+
+Json Describe(const OtherLayer& other) {
+  return {{"kind", std::string(other.resolved.info->name)},
+          {"parameters", Parameters(other.resolved)},
+          {"window", other.window}};
+}
+
+Json Describe(const NamedScheme& scheme) {
+  Json json = {{"name", scheme.name},
+               {"kind", std::string(scheme.resolved.info->name)},
+               {"parameters", Parameters(scheme.resolved)}};
+  if (scheme.period > 0) {
+    Json others = Json::array();
+    for (const OtherLayer& other : scheme.others) {
+      others.push_back(Describe(other));
+    }
+    json["layers"] = {{"period", scheme.period},
+                      {"window", scheme.window},
+                      {"others", std::move(others)}};
+  }
+  if (scheme.randomization) {
+    json["randomized"] = {{"maximum", scheme.randomization->maximum},
+                          {"seed", scheme.randomization->seed},
+                          {"in_tests", scheme.randomizes_tests}};
+  }
+  return json;
 }
 
 Json Describe(const PatternSettings& pattern) {

@@ -5,6 +5,7 @@
 #include "client/cli/command.h"
 #include "client/cli/json.h"
 #include "client/cli/property_table.h"
+#include "client/cli/scheme_flags.h"
 #include "client/cli/scheme_text.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
@@ -25,6 +26,7 @@ Examples:
 struct CheckFlags {
   CommonFlags common;
   std::vector<std::string> schemes;
+  std::vector<std::string> hf_configs;
   bool naive = false;
   bool details = false;
 };
@@ -36,6 +38,9 @@ absl::StatusOr<Outcome> Run(const CheckFlags& flags) {
     if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
     *request.add_schemes() = *std::move(scheme);
   }
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Scheme> configured,
+                          ReadConfigs(flags.hf_configs));
+  for (const v1::Scheme& scheme : configured) *request.add_schemes() = scheme;
   if (flags.naive) request.set_naive(true);
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const absl::StatusOr<v1::CheckPropertiesResponse> response =
@@ -65,6 +70,7 @@ void AddCheck(CLI::App& app, Action& action) {
                    "repeated; default: all of them")
       ->type_name("SCHEME")
       ->allow_extra_args(false);
+  AddConfigsFlag(*command, flags->hf_configs);
   command->add_flag("--naive", flags->naive,
                     "Also check encodings one might try first; default: only "
                     "without --scheme");

@@ -9,6 +9,7 @@
 #include "client/cli/evaluation_files.h"
 #include "client/cli/evaluation_table.h"
 #include "client/cli/output.h"
+#include "client/cli/scheme_flags.h"
 #include "client/cli/seed_flag.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
@@ -146,6 +147,7 @@ void AddQuestionFlags(CLI::App& command, EvaluationFlags& flags) {
   add("-s,--scheme", flags.schemes, "SCHEME",
       "As in `locus encode`; may be repeated; default: all of them")
       ->allow_extra_args(false);
+  AddConfigsFlag(command, flags.hf_configs, "Question");
   add("--train-length", flags.train_length, "N",
       "Tokens to train for, default 32, or build for, default 64");
   add("--eval-lengths", flags.eval_lengths, "LIST",
@@ -154,7 +156,8 @@ void AddQuestionFlags(CLI::App& command, EvaluationFlags& flags) {
       ->allow_extra_args(false);
   AddSeedFlag(command, flags.seed, "The first seed; default 0", "Question");
   add("--seeds", flags.seed_count, "N", "How many; default 3, patterns 1");
-  add("--corpus", flags.corpus, "FILE", "Your own text, at most 4 MiB");
+  add("--corpus", flags.corpus, "FILE",
+      "Your own text, at most 4 MiB (text, retrofit)");
 }
 
 void AddModelFlags(CLI::App& command, EvaluationFlags& flags) {

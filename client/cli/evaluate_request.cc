@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/scheme_flags.h"
 #include "client/cli/scheme_text.h"
 #include "client/cli/suggest.h"
 #include "client/file.h"
@@ -48,7 +49,7 @@ void AddPattern(const EvaluationFlags& flags, v1::PatternMode* pattern) {
   pattern->set_map_size(kMapSize);
 }
 
-absl::Status AddCorpus(const std::string& path, v1::TextTask* text) {
+absl::Status AddCorpus(const std::string& path, v1::TrainedMode* trained) {
   absl::StatusOr<FileReader> reader = FileReader::Open(path);
   if (!reader.ok()) return AsUsage(reader.status(), "--corpus");
   absl::StatusOr<std::string> corpus = reader->Read(kMaxCorpusBytes + 1);
@@ -59,7 +60,11 @@ absl::Status AddCorpus(const std::string& path, v1::TextTask* text) {
   if (static_cast<int64_t>(corpus->size()) > kMaxCorpusBytes) {
     return UsageError(absl::StrCat("--corpus: ", path, " has more than 4 MiB"));
   }
-  text->set_corpus(*std::move(corpus));
+  if (trained->has_retrofit()) {
+    trained->mutable_retrofit()->set_corpus(*std::move(corpus));
+  } else {
+    trained->mutable_text()->set_corpus(*std::move(corpus));
+  }
   return absl::OkStatus();
 }
 
@@ -75,11 +80,11 @@ absl::Status AddTask(const EvaluationFlags& flags, v1::TrainedMode* trained) {
   }
   v1::TrainedMode::GetReflection()->MutableMessage(trained, field);
   if (flags.corpus.empty()) return absl::OkStatus();
-  if (!trained->has_text()) {
-    return UsageError(
-        absl::StrCat("--corpus goes with --task text, not with ", name));
+  if (!trained->has_text() && !trained->has_retrofit()) {
+    return UsageError(absl::StrCat(
+        "--corpus goes with --task text or retrofit, not with ", name));
   }
-  return AddCorpus(flags.corpus, trained->mutable_text());
+  return AddCorpus(flags.corpus, trained);
 }
 
 absl::Status AddTrained(const EvaluationFlags& flags,
@@ -121,6 +126,9 @@ absl::StatusOr<v1::EvaluateExtrapolationRequest> MakeEvaluationRequest(
     if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
     *request.add_schemes() = *std::move(scheme);
   }
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Scheme> configured,
+                          ReadConfigs(flags.hf_configs));
+  for (const v1::Scheme& scheme : configured) *request.add_schemes() = scheme;
   if (flags.pattern) {
     CLIENT_RETURN_IF_ERROR(CheckPattern(flags));
     AddPattern(flags, request.mutable_pattern());
@@ -144,6 +152,7 @@ FlagHints EvaluationHints() {
           {"pattern.head_count", "--heads"},
           {"pattern.causal", "--causal"},
           {"trained.text.corpus", "--corpus"},
+          {"trained.retrofit.corpus", "--corpus"},
           {"trained.model.dim", "--dim"},
           {"trained.model.layer_count", "--layers"},
           {"trained.model.head_count", "--heads"},

@@ -15,6 +15,7 @@ namespace locus::client {
 struct EvaluationFlags {
   // Empty: all of them.
   std::vector<std::string> schemes;
+  std::vector<std::string> hf_configs;
   // Empty: text, unless `pattern`.
   std::string task;
   bool pattern = false;

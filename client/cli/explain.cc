@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
@@ -25,7 +27,8 @@ constexpr char kExamples[] = R"(Examples:
   locus explain --scheme 'rope { yarn { factor: 4 original_length: 4096 } }' \
     --dim 128 --plot wavelengths.svg
   locus explain --hf-config config.json
-  locus explain --scheme alibi --heads 8 --plot bias.svg)";
+  locus explain --scheme alibi --heads 8 --plot bias.svg
+  locus explain --scheme sinusoidal --dim 512 --trained 2048)";
 
 struct ExplainFlags {
   CommonFlags common;
@@ -46,13 +49,22 @@ FlagHints Hints() {
           {"scheme", "--scheme"}};
 }
 
+// The choice without what all of its kind begin with.
+std::string PolicyOf(const v1::LearnedScheme& learned) {
+  constexpr absl::string_view kPrefix = "LEARNED_POLICY_";
+  if (learned.policy() == v1::LEARNED_POLICY_UNSPECIFIED) return "ERROR";
+  return v1::LearnedPolicy_Name(learned.policy()).substr(kPrefix.size());
+}
+
 // One query at the end of a sequence, and for biases all keys. Which sizes a
 // scheme needs, the server knows: what it misses is filled in.
 absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
                                        const ExplainFlags& flags) {
   v1::EncodeRequest request;
   *request.mutable_scheme() = model.scheme;
-  request.mutable_positions()->mutable_ids()->add_ids(flags.length - 1);
+  // A table that ends may have no row there.
+  request.mutable_positions()->mutable_ids()->add_ids(
+      model.scheme.has_learned() ? 0 : flags.length - 1);
   request.set_dim(flags.dim > 0 ? flags.dim : model.head_dim);
   request.set_head_count(flags.head_count > 0 ? flags.head_count
                                               : model.head_count);
@@ -69,7 +81,14 @@ absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
     request.set_head_count(8);
     response = client.Encode(request);
   }
-  if (!response.ok() || !response->has_bias()) return response;
+  if (!response.ok()) return response;
+  if (const int64_t rows = response->additive().table_length(); rows > 0) {
+    const bool ends = PolicyOf(model.scheme.learned()) == "ERROR";
+    request.mutable_positions()->mutable_range()->set_count(
+        ends ? std::min(flags.length, rows) : flags.length);
+    return client.Encode(request);
+  }
+  if (!response->has_bias()) return response;
   request.mutable_key_positions()->mutable_range()->set_count(flags.length);
   return client.Encode(request);
 }
@@ -86,42 +105,78 @@ absl::Status WritePlot(const ExplainFlags& flags,
   return WriteFile(flags.plot, bytes, "");
 }
 
+// What there is to say, in each form.
+struct Explained {
+  std::string text;
+  nlohmann::ordered_json json;
+  plot::LineChart chart;
+};
+
+Explained OfPairs(const RotationFacts& facts, const std::string& name) {
+  return {ExplainRotation(facts), RotationJson(facts),
+          RotationChart(facts, name)};
+}
+
+absl::StatusOr<Explained> OfTable(const v1::AdditiveEncoding& additive,
+                                  const v1::LearnedScheme& scheme,
+                                  const ExplainFlags& flags) {
+  CLIENT_RETURN_IF_ERROR(CheckTensor(additive.table()));
+  const TableFacts facts{.table_length = additive.table_length(),
+                         .policy = PolicyOf(scheme),
+                         .trained_length = flags.trained_length};
+  CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart,
+                          TableChart(additive.table(), facts, "learned"));
+  return Explained{ExplainTable(facts), TableJson(facts), std::move(chart)};
+}
+
+absl::StatusOr<Explained> OfBias(const v1::BiasEncoding& bias,
+                                 const std::string& name) {
+  CLIENT_RETURN_IF_ERROR(CheckTensor(bias.bias()));
+  CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart, BiasChart(bias, name));
+  return Explained{
+      ExplainBias(bias),
+      {{"slopes", bias.slopes()}, {"bucket_edges", bias.bucket_edges()}},
+      std::move(chart)};
+}
+
+absl::StatusOr<Explained> Explain(const v1::EncodeResponse& response,
+                                  const v1::Scheme& scheme,
+                                  const ExplainFlags& flags) {
+  const std::string name = SchemeName(scheme);
+  if (response.has_rotation()) {
+    return OfPairs(
+        FactsOf(response.rotation(), flags.trained_length, flags.target_length),
+        name);
+  }
+  if (response.additive().frequencies_size() > 0) {
+    return OfPairs(
+        FactsOf(response.additive(), flags.trained_length, flags.target_length),
+        name);
+  }
+  if (response.has_additive()) {
+    return OfTable(response.additive(), scheme.learned(), flags);
+  }
+  if (response.has_bias()) return OfBias(response.bias(), name);
+  return UsageError(
+      absl::StrCat("--scheme: there is nothing to explain of ", name));
+}
+
 absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   if (flags.length < 1) return UsageError("--length must be at least 1");
   CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const auto response = Ask(*session.client, model, flags);
   if (!response.ok()) return WithFlagHint(response.status(), Hints());
-  const std::string name = SchemeName(model.scheme);
-  const std::string written =
-      flags.plot.empty() ? "" : absl::StrCat("wrote ", flags.plot, "\n");
-  if (response->has_rotation()) {
-    const RotationFacts facts = FactsOf(
-        response->rotation(), flags.trained_length, flags.target_length);
-    if (!flags.plot.empty()) {
-      CLIENT_RETURN_IF_ERROR(WritePlot(flags, RotationChart(facts, name)));
-    }
-    return Outcome{.text = flags.common.json
-                               ? JsonLine(RotationJson(facts))
-                               : absl::StrCat(ExplainRotation(facts), written)};
+  CLIENT_ASSIGN_OR_RETURN(const Explained explained,
+                          Explain(*response, model.scheme, flags));
+  std::string written;
+  if (!flags.plot.empty()) {
+    CLIENT_RETURN_IF_ERROR(WritePlot(flags, explained.chart));
+    written = absl::StrCat("wrote ", flags.plot, "\n");
   }
-  if (response->has_bias()) {
-    CLIENT_RETURN_IF_ERROR(CheckTensor(response->bias().bias()));
-    if (!flags.plot.empty()) {
-      CLIENT_ASSIGN_OR_RETURN(const plot::LineChart chart,
-                              BiasChart(response->bias(), name));
-      CLIENT_RETURN_IF_ERROR(WritePlot(flags, chart));
-    }
-    return Outcome{
-        .text =
-            flags.common.json
-                ? JsonLine({{"slopes", response->bias().slopes()},
-                            {"bucket_edges", response->bias().bucket_edges()}})
-                : absl::StrCat(ExplainBias(response->bias()), written)};
-  }
-  return UsageError(absl::StrCat(
-      "--scheme: ", name,
-      " has neither pairs nor a bias to explain; try locus plot waveforms"));
+  return Outcome{.text = flags.common.json
+                             ? JsonLine(explained.json)
+                             : absl::StrCat(explained.text, written)};
 }
 
 }  // namespace
@@ -130,7 +185,7 @@ void AddExplain(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "explain",
       "What follows from a scheme's numbers: wavelengths, turns "
-      "that training completes, slopes, buckets");
+      "that training completes, rows, slopes, buckets");
   command->footer(kExamples);
   auto flags = std::make_shared<ExplainFlags>();
   AddSchemeFlags(*command, flags->scheme);
@@ -138,7 +193,8 @@ void AddExplain(CLI::App& app, Action& action) {
                              const char* description) {
     command->add_option(name, target, description)->type_name(type);
   };
-  add("-d,--dim", flags->dim, "N", "Width of one head; default 128");
+  add("-d,--dim", flags->dim, "N",
+      "Width of one head, or of embeddings; default 128");
   add("--heads", flags->head_count, "N", "Heads of a bias; default 8");
   add("--trained", flags->trained_length, "N",
       "The length that was trained for; default: what the scaling says");

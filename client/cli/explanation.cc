@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <numbers>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -90,33 +91,51 @@ RotationFacts FactsOf(const v1::RotationEncoding& rotation,
   return facts;
 }
 
+RotationFacts FactsOf(const v1::AdditiveEncoding& additive,
+                      double trained_length, double target_length) {
+  v1::RotationEncoding rotation;
+  *rotation.mutable_frequencies() = additive.frequencies();
+  RotationFacts facts = FactsOf(rotation, trained_length, target_length);
+  facts.rotates = false;
+  return facts;
+}
+
 std::string ExplainRotation(const RotationFacts& facts) {
   const bool has_lengths = facts.trained_length > 0;
   std::vector<std::vector<std::string>> rows = {
-      {"PAIR", "FREQUENCY", "WAVELENGTH", "STRETCHED"}};
+      {"PAIR", "FREQUENCY", "WAVELENGTH"}};
+  const auto add = [&](std::string cell) {
+    rows.back().push_back(std::move(cell));
+  };
+  if (facts.rotates) add("STRETCHED");
   if (has_lengths) {
-    rows[0].insert(
-        rows[0].end(),
-        {"RAMP", absl::StrCat("TURNS IN ", Short(facts.trained_length)),
-         absl::StrCat("IN ", Short(facts.target_length), " SCALED"), ""});
+    if (facts.rotates) add("RAMP");
+    add(absl::StrCat("TURNS IN ", Short(facts.trained_length)));
+    add(absl::StrCat("IN ", Short(facts.target_length),
+                     facts.rotates ? " SCALED" : ""));
+    add("");
   }
   for (int64_t k = 0; k < facts.pair_count(); ++k) {
     rows.push_back({absl::StrCat(k), Short(facts.frequencies[k]),
-                    Short(facts.Wavelength(k)), Short(facts.Stretch(k))});
+                    Short(facts.Wavelength(k))});
+    if (facts.rotates) add(Short(facts.Stretch(k)));
     if (!has_lengths) continue;
     const bool stands = facts.frequencies[k] == 0;
     const bool unfinished = !stands && facts.TrainedTurns(k) < 1;
-    rows.back().insert(rows.back().end(),
-                       {Short(facts.Ramp(k)), Short(facts.TrainedTurns(k)),
-                        Short(facts.TargetTurns(k)),
-                        stands       ? "stands still"
-                        : unfinished ? "no whole turn in training"
-                                     : ""});
+    if (facts.rotates) add(Short(facts.Ramp(k)));
+    add(Short(facts.TrainedTurns(k)));
+    add(Short(facts.TargetTurns(k)));
+    add(stands       ? "stands still"
+        : unfinished ? "no whole turn in training"
+                     : "");
   }
-  std::string text = FormatRows(rows);
-  absl::StrAppend(&text, "\nattention factor  ", Short(facts.attention_factor),
-                  ", so that scores are multiplied by ",
-                  Short(facts.attention_factor * facts.attention_factor), "\n");
+  std::string text = FormatRows(rows) + "\n";
+  if (facts.rotates) {
+    absl::StrAppend(&text, "attention factor  ", Short(facts.attention_factor),
+                    ", so that scores are multiplied by ",
+                    Short(facts.attention_factor * facts.attention_factor),
+                    "\n");
+  }
   if (!has_lengths) {
     absl::StrAppend(&text,
                     "which pairs training completes depends on its length; "
@@ -129,28 +148,30 @@ std::string ExplainRotation(const RotationFacts& facts) {
                     Short(facts.trained_length), "\n");
     return text;
   }
-  absl::StrAppend(&text, unfinished.size(), " of ", facts.pair_count(),
-                  " pairs (", Span(unfinished),
-                  ") never complete a turn in training; past ",
-                  Short(facts.trained_length),
-                  " they reach new angles unless they are stretched\n");
+  absl::StrAppend(
+      &text, unfinished.size(), " of ", facts.pair_count(), " pairs (",
+      Span(unfinished), ") never complete a turn in training; past ",
+      Short(facts.trained_length),
+      facts.rotates ? " they reach new angles unless they are stretched\n"
+                    : " their columns take values that were never trained\n");
   return text;
 }
 
 nlohmann::ordered_json RotationJson(const RotationFacts& facts) {
-  nlohmann::ordered_json json = {{"attention_factor", facts.attention_factor},
-                                 {"trained_length", facts.trained_length},
-                                 {"target_length", facts.target_length},
-                                 {"never_completed", facts.Unfinished()}};
+  nlohmann::ordered_json json;
+  if (facts.rotates) json["attention_factor"] = facts.attention_factor;
+  json["trained_length"] = facts.trained_length;
+  json["target_length"] = facts.target_length;
+  json["never_completed"] = facts.Unfinished();
   for (int64_t k = 0; k < facts.pair_count(); ++k) {
-    nlohmann::ordered_json pair = {{"frequency", facts.frequencies[k]},
-                                   {"unscaled_frequency", facts.unscaled[k]}};
+    nlohmann::ordered_json pair = {{"frequency", facts.frequencies[k]}};
+    if (facts.rotates) pair["unscaled_frequency"] = facts.unscaled[k];
     if (facts.frequencies[k] > 0) {
       pair["wavelength"] = facts.Wavelength(k);
-      pair["stretched"] = facts.Stretch(k);
+      if (facts.rotates) pair["stretched"] = facts.Stretch(k);
     }
     if (facts.trained_length > 0) {
-      pair["ramp"] = facts.Ramp(k);
+      if (facts.rotates) pair["ramp"] = facts.Ramp(k);
       pair["trained_turns"] = facts.TrainedTurns(k);
       pair["target_turns"] = facts.TargetTurns(k);
     }
@@ -169,17 +190,83 @@ plot::LineChart RotationChart(const RotationFacts& facts,
   }
   plot::LineChart chart;
   chart.title = title;
-  chart.description = "The wavelength of each pair of channels, in positions.";
+  chart.description =
+      facts.rotates ? "The wavelength of each pair of channels, in positions."
+                    : "The wavelength of each sine and cosine, in positions.";
   chart.x_label = "pair";
   chart.y_label = "positions for a turn";
   chart.log_y = true;
   chart.markers = false;
-  chart.curves = {CurveOf("scaled", 0, after)};
+  chart.curves = {CurveOf(before == after ? "wavelength" : "scaled", 0, after)};
   if (before != after) chart.curves.push_back(CurveOf("unscaled", 1, before));
   if (facts.trained_length > 0) {
     chart.reference = facts.trained_length;
     chart.reference_label = "trained length";
   }
+  return chart;
+}
+
+int64_t TableFacts::UntrainedRows() const {
+  if (trained_length <= 0) return 0;
+  return std::max<int64_t>(
+      table_length - static_cast<int64_t>(std::ceil(trained_length)), 0);
+}
+
+std::string ExplainTable(const TableFacts& facts) {
+  std::string text = absl::StrCat(
+      facts.table_length, " rows: positions 0 to ", facts.table_length - 1,
+      " have one of their own\npositions past them: ", facts.policy, "\n");
+  if (facts.trained_length <= 0) {
+    absl::StrAppend(&text,
+                    "which rows training reaches depends on its length; say it "
+                    "with --trained\n");
+  } else if (facts.UntrainedRows() > 0) {
+    absl::StrAppend(&text, "the last ", facts.UntrainedRows(),
+                    " rows are as they were drawn: no training sequence of ",
+                    Short(facts.trained_length), " tokens reaches them\n");
+  } else {
+    absl::StrAppend(&text, "training reaches every row\n");
+  }
+  return text;
+}
+
+nlohmann::ordered_json TableJson(const TableFacts& facts) {
+  nlohmann::ordered_json json = {{"table_length", facts.table_length},
+                                 {"policy", facts.policy}};
+  if (facts.trained_length > 0) {
+    json["trained_length"] = facts.trained_length;
+    json["untrained_rows"] = facts.UntrainedRows();
+  }
+  return json;
+}
+
+absl::StatusOr<plot::LineChart> TableChart(const v1::Tensor& table,
+                                           const TableFacts& facts,
+                                           const std::string& title) {
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<double> codes, ToDoubles(table));
+  if (table.shape_size() != 2) {
+    return absl::InternalError("a table has two axes");
+  }
+  const int64_t dim = table.shape(1);
+  std::vector<double> steps = {0};
+  for (int64_t p = 1; p < table.shape(0); ++p) {
+    double squares = 0;
+    for (int64_t c = 0; c < dim; ++c) {
+      const double step = codes[p * dim + c] - codes[(p - 1) * dim + c];
+      squares += step * step;
+    }
+    steps.push_back(std::sqrt(squares));
+  }
+  plot::LineChart chart;
+  chart.title = title;
+  chart.description = absl::StrCat(
+      "How far the code of each position is from the one before; "
+      "the table has ",
+      facts.table_length, " rows.");
+  chart.x_label = "position";
+  chart.y_label = "distance to the code before";
+  chart.markers = false;
+  chart.curves = {CurveOf("distance", 0, steps)};
   return chart;
 }
 

@@ -12,8 +12,11 @@
 
 namespace locus::client {
 
-// The pairs of a rotation, and what training has seen of them.
+// The pairs of a rotation, or of a table of sines and cosines, and what
+// training has seen of them.
 struct RotationFacts {
+  // Whether queries and keys are turned, and can be by less with a scaling.
+  bool rotates = true;
   std::vector<double> frequencies;
   std::vector<double> unscaled;
   double attention_factor = 1;
@@ -40,12 +43,31 @@ struct RotationFacts {
 // Lengths other than 0 count instead of what the scaling says.
 RotationFacts FactsOf(const v1::RotationEncoding& rotation,
                       double trained_length, double target_length);
+RotationFacts FactsOf(const v1::AdditiveEncoding& additive,
+                      double trained_length, double target_length);
 
 std::string ExplainRotation(const RotationFacts& facts);
 nlohmann::ordered_json RotationJson(const RotationFacts& facts);
 // Wavelengths of the pairs, with and without scaling.
 plot::LineChart RotationChart(const RotationFacts& facts,
                               const std::string& title);
+
+// A table with one row for each position.
+struct TableFacts {
+  int64_t table_length = 0;
+  // What positions past it get, such as CLAMP.
+  std::string policy;
+  double trained_length = 0;  // 0 where nobody says
+
+  // Rows that no training sequence reaches.
+  int64_t UntrainedRows() const;
+};
+std::string ExplainTable(const TableFacts& facts);
+nlohmann::ordered_json TableJson(const TableFacts& facts);
+// How far the code of each position is from the one before: [T, dim].
+absl::StatusOr<plot::LineChart> TableChart(const v1::Tensor& table,
+                                           const TableFacts& facts,
+                                           const std::string& title);
 
 // A bias of one query for the keys before it, [H, 1, T], nearest last.
 std::string ExplainBias(const v1::BiasEncoding& bias);

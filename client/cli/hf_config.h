@@ -36,5 +36,7 @@ absl::StatusOr<HfModel> ReadHfConfig(absl::string_view text);
 // configuration can say it.
 absl::StatusOr<nlohmann::ordered_json> WriteHfConfig(const v1::Scheme& scheme,
                                                      int64_t head_dim);
+// What a scheme says that those fields do not; for people.
+std::vector<std::string> UnwrittenOf(const v1::Scheme& scheme);
 
 }  // namespace locus::client

@@ -6,6 +6,7 @@
 #include "client/cli/command.h"
 #include "client/cli/hf_config.h"
 #include "client/cli/json.h"
+#include "client/cli/output.h"
 #include "client/cli/scheme_flags.h"
 #include "client/cli/table.h"
 #include "client/cli/usage.h"
@@ -48,6 +49,7 @@ absl::StatusOr<Outcome> Run(const HfConfigFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const v1::Scheme scheme, ReadScheme(flags.scheme));
   const auto fields = WriteHfConfig(scheme, flags.dim);
   if (!fields.ok()) return AsUsage(fields.status(), "--scheme");
+  for (const std::string& note : UnwrittenOf(scheme)) WriteError(note);
   return Outcome{.text = absl::StrCat(fields->dump(2), "\n")};
 }
 
@@ -66,6 +68,25 @@ void AddHfConfig(CLI::App& app, Action& action) {
       ->type_name("N");
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });
+  // A configuration alone asks for the same.
+  CLI::Option* alone =
+      app.add_option("--hf-config",
+                     "Say what scheme a model's config.json means; a flag of "
+                     "commands, too")
+          ->type_name("JSON")
+          ->expected(1);
+  app.callback([&app, alone, &action] {
+    if (alone->count() == 0) return;
+    if (!app.get_subcommands().empty()) {
+      action = []() -> absl::StatusOr<Outcome> {
+        return UsageError("--hf-config goes after the command");
+      };
+      return;
+    }
+    action = [flags = HfConfigFlags{{.hf_config = alone->as<std::string>()}}] {
+      return Run(flags);
+    };
+  });
 }
 
 }  // namespace locus::client

@@ -26,6 +26,16 @@ absl::StatusOr<HfModel> ReadConfigFile(const std::string& path) {
       absl::StrCat(file.name(), ": ", model.status().message()));
 }
 
+// Says what was not understood.
+absl::StatusOr<HfModel> ReadConfig(const std::string& path) {
+  absl::StatusOr<HfModel> model = ReadConfigFile(path);
+  if (!model.ok()) return AsUsage(model.status(), "--hf-config");
+  for (const std::string& note : model->notes) {
+    WriteError(absl::StrCat("--hf-config: ", note));
+  }
+  return model;
+}
+
 }  // namespace
 
 void AddSchemeFlags(CLI::App& command, SchemeFlags& flags) {
@@ -46,15 +56,30 @@ void AddSchemeFlags(CLI::App& command, SchemeFlags& flags) {
       ->type_name("NPY");
 }
 
+void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
+                    const char* group) {
+  command
+      .add_option("--hf-config", paths,
+                  "The scheme of a model's config.json; may be repeated")
+      ->type_name("JSON")
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
+absl::StatusOr<std::vector<v1::Scheme>> ReadConfigs(
+    const std::vector<std::string>& paths) {
+  std::vector<v1::Scheme> schemes;
+  for (const std::string& path : paths) {
+    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadConfig(path));
+    schemes.push_back(std::move(model.scheme));
+  }
+  return schemes;
+}
+
 absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags) {
   HfModel model;
   if (!flags.hf_config.empty()) {
-    absl::StatusOr<HfModel> read = ReadConfigFile(flags.hf_config);
-    if (!read.ok()) return AsUsage(read.status(), "--hf-config");
-    model = *std::move(read);
-    for (const std::string& note : model.notes) {
-      WriteError(absl::StrCat("--hf-config: ", note));
-    }
+    CLIENT_ASSIGN_OR_RETURN(model, ReadConfig(flags.hf_config));
   } else if (flags.scheme.empty()) {
     return UsageError("--scheme is required");
   } else {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cli/cli11_fwd.h"
@@ -18,6 +19,13 @@ struct SchemeFlags {
 };
 
 void AddSchemeFlags(CLI::App& command, SchemeFlags& flags);
+
+// For commands that take several schemes: those of some configurations, said as
+// below of what was not understood.
+void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
+                    const char* group = "OPTIONS");
+absl::StatusOr<std::vector<v1::Scheme>> ReadConfigs(
+    const std::vector<std::string>& paths);
 
 // A usage error if the text or the file makes no sense. What a configuration
 // holds that was not understood is said on standard error.

@@ -48,6 +48,21 @@ int64_t WaveQueryHeads(const AttentionProblem& problem) {
          (problem.query_head_count / problem.key_head_count);
 }
 
+// How far the nearest key that a query sees is from it at most, for positions
+// that follow one another.
+int64_t FarthestNearestKey(const AttentionProblem& problem) {
+  int64_t farthest = 0;
+  for (int64_t i = 0; i < problem.query_count; ++i) {
+    const KeyInterval visible = problem.VisibleKeys(i);
+    if (visible.first >= visible.last) continue;
+    const int64_t position = problem.query_positions[i];
+    const int64_t before = position - problem.key_positions[visible.last - 1];
+    const int64_t after = problem.key_positions[visible.first] - position;
+    farthest = std::max({farthest, before, after});
+  }
+  return farthest;
+}
+
 BiasMode ChooseBiasMode(const AttentionProblem& problem) {
   if (problem.bias == nullptr) return BiasMode::kNone;
   if (!problem.bias->depends_on_offset_alone() ||
@@ -59,8 +74,11 @@ BiasMode ChooseBiasMode(const AttentionProblem& problem) {
   // Queries of a block share what the table is relative to; that is exact
   // enough if the bias changes little over a block, and if no mask hides the
   // keys that it is relative to.
-  const bool gentle = problem.bias->steepness() * kMaxBlockQueries <= 64;
-  return gentle && !problem.mask ? BiasMode::kOffsets : BiasMode::kGeneral;
+  if (problem.mask) return BiasMode::kGeneral;
+  const bool gentle =
+      problem.bias->Steepness(FarthestNearestKey(problem)) * kMaxBlockQueries <=
+      64;
+  return gentle ? BiasMode::kOffsets : BiasMode::kGeneral;
 }
 
 // Whether the bias fades with distance, so that far tiles may not matter.

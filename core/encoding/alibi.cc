@@ -65,7 +65,7 @@ class AlibiBias final : public ScoreBias {
            static_cast<double>(symmetric_ ? std::abs(offset) : offset);
   }
   bool is_small() const override { return false; }
-  double steepness() const override {
+  double Steepness(int64_t /*nearest*/) const override {
     double steepest = 0;
     for (const double slope : slopes_) {
       steepest = std::max(steepest, std::abs(slope));

@@ -202,6 +202,8 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
           std::get_if<std::unique_ptr<AdditiveCode>>(&compiled_)) {
     auto& numbers = Kept<AdditiveEncoding>(encoding);
     Fit(options_.dtype, {count, options_.dim}, numbers.table);
+    numbers.frequencies = (*code)->frequencies();
+    numbers.table_length = (*code)->table_length();
     return FillCode(call, **code, numbers.table);
   }
   if (const auto* rotation = std::get_if<Rotation>(&compiled_)) {

@@ -36,6 +36,8 @@ struct EncodeOptions {
 
 struct AdditiveEncoding {
   Tensor table;  // [T, dim]
+  std::vector<double> frequencies;
+  int64_t table_length = 0;
 };
 struct RotationEncoding {
   Tensor cos;  // [T, pairs]

@@ -51,12 +51,11 @@ class KerpleBias final : public ScoreBias {
  public:
   // numbers: p of all heads, then a of all heads.
   KerpleBias(const KerpleShape& shape, int64_t head_count,
-             std::vector<double> numbers, int64_t reach, bool trainable)
+             std::vector<double> numbers, bool trainable)
       : shape_(shape),
         trainable_(trainable),
         head_count_(head_count),
-        numbers_(std::move(numbers)),
-        reach_(static_cast<double>(std::max<int64_t>(reach, 1))) {}
+        numbers_(std::move(numbers)) {}
 
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
@@ -66,13 +65,14 @@ class KerpleBias final : public ScoreBias {
   }
   bool is_small() const override { return false; }
   // Logarithms and roots are steepest at the start, powers at the far end.
-  double steepness() const override {
+  double Steepness(int64_t nearest) const override {
     double steepest = 0;
+    if (nearest == 0) return steepest;
+    const double far = static_cast<double>(nearest);
     for (int64_t h = 0; h < head_count_; ++h) {
       const double step =
-          !shape_.power
-              ? P(h) * std::log1p(A(h))
-              : A(h) * std::max(1.0, P(h) * std::pow(reach_, P(h) - 1));
+          !shape_.power ? P(h) * std::log1p(A(h))
+                        : A(h) * std::max(1.0, P(h) * std::pow(far, P(h) - 1));
       steepest = std::max(steepest, step);
     }
     return steepest;
@@ -133,7 +133,6 @@ class KerpleBias final : public ScoreBias {
   const bool trainable_;
   const int64_t head_count_;
   std::vector<double> numbers_;
-  const double reach_;  // the largest distance of the call
 };
 
 class Kerple final : public SchemeFormula {
@@ -159,9 +158,8 @@ class Kerple final : public SchemeFormula {
     std::vector<double> numbers = p_.empty() ? Drawn(heads, "kerple.p", 2) : p_;
     const std::vector<double> a = a_.empty() ? Drawn(heads, "kerple.a", 1) : a_;
     numbers.insert(numbers.end(), a.begin(), a.end());
-    return std::make_unique<KerpleBias>(
-        shape_, heads, std::move(numbers),
-        geometry.max_position - geometry.min_position, geometry.trainable);
+    return std::make_unique<KerpleBias>(shape_, heads, std::move(numbers),
+                                        geometry.trainable);
   }
 
  private:

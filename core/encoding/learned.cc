@@ -108,6 +108,8 @@ class LearnedCode final : public AdditiveCode {
     AdditiveCode::Rows(positions, first, count, rows, writes);
   }
 
+  int64_t table_length() const override { return table_->length; }
+
   absl::Span<double> parameters() override {
     return trainable_ == nullptr ? absl::Span<double>()
                                  : absl::MakeSpan(trainable_->trained);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/random.h"
 #include "core/base/status.h"
 
 namespace locus {
@@ -32,6 +31,11 @@ absl::StatusOr<std::vector<int64_t>> DrawPositions(
   const int64_t maximum = randomization.maximum;
   if (count > maximum) return TooSmall(maximum, count - 1);
   RandomStream stream(randomization.seed, "randomized.positions");
+  return DrawPositions(stream, maximum, count);
+}
+
+std::vector<int64_t> DrawPositions(RandomStream& stream, int64_t maximum,
+                                   int64_t count) {
   std::unordered_set<int64_t> taken;
   for (int64_t j = maximum - count; j < maximum; ++j) {
     const auto t =

@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "core/base/positions.h"
+#include "core/base/random.h"
 
 namespace locus {
 
@@ -27,6 +28,9 @@ inline constexpr int64_t kMaxRandomized = int64_t{1} << 18;
 // before. INVALID_ARGUMENT (field `maximum`) if there are not that many.
 absl::StatusOr<std::vector<int64_t>> DrawPositions(
     const Randomization& randomization, int64_t count);
+// The same with numbers from a stream; `count` is at most the maximum.
+std::vector<int64_t> DrawPositions(RandomStream& stream, int64_t maximum,
+                                   int64_t count);
 
 // Replaces position n of queries and keys by the n-th of those drawn for as
 // many as the largest of both says. Errors as above, and RESOURCE_EXHAUSTED

@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/rope_scaling/scaling.h"
+#include "core/encoding/rotation_parameters.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {
@@ -117,11 +118,9 @@ absl::Status SetScaling(const Arguments& arguments, Rope::Settings* settings) {
 
 absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
     const Arguments& arguments) {
-  const bool interleaved = arguments.Choice("layout") == "INTERLEAVED";
   Rope::Settings settings{
       .base = arguments.Number("base"),
-      .pairing = interleaved ? Rotation::Pairing::kAdjacent
-                             : Rotation::Pairing::kHalves,
+      .pairing = PairingOf(arguments),
       .rotary_dim =
           arguments.Has("rotary_dim") ? arguments.Integer("rotary_dim") : 0,
       .single_precision = arguments.Choice("angles") == "FLOAT32",
@@ -133,16 +132,8 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
 
 std::vector<Parameter> Parameters() {
   std::vector<Parameter> parameters = {
-      {.kind = ParameterKind::kNumber,
-       .name = "base",
-       .description = "the slowest pair turns once in about 2 pi base",
-       .default_number = 10000,
-       .min = 1e-6,
-       .max = 1e30},
-      {.kind = ParameterKind::kChoice,
-       .name = "layout",
-       .description = "which channels turn together",
-       .choices = {"INTERLEAVED", "HALF_SPLIT"}},
+      RotationBase(),
+      RotationLayout(),
       {.kind = ParameterKind::kInteger,
        .name = "rotary_dim",
        .description = "how many channels turn, even; all if unset",

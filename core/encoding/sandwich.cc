@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/angles.h"
@@ -81,6 +82,8 @@ class SandwichBias final : public ScoreBias {
                int64_t head_count)
       : largest_(2 * static_cast<double>(frequencies.size()) *
                  static_cast<double>(head_count) / 8),
+        steepest_(absl::c_accumulate(frequencies, 0.0) *
+                  static_cast<double>(head_count) / 8),
         sum_(std::move(frequencies), reach),
         head_count_(static_cast<double>(head_count)) {}
 
@@ -90,9 +93,14 @@ class SandwichBias final : public ScoreBias {
            (8 * static_cast<double>(head + 1));
   }
   bool is_small() const override { return largest_ <= 128; }
+  // Cosines are largest at distance 0, and turn by their frequencies.
+  double Steepness(int64_t nearest) const override {
+    return nearest == 0 ? 0 : steepest_;
+  }
 
  private:
   const double largest_;
+  const double steepest_;
   const CosineSum sum_;
   const double head_count_;
 };

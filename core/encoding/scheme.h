@@ -69,6 +69,11 @@ class AdditiveCode : public Trainable {
   // parameters.
   virtual void Backward(int64_t position, absl::Span<const double> d_row,
                         absl::Span<double> d_parameters) const {}
+  // The radians from one position to the next, for each pair of columns, if it
+  // is made of sines and cosines.
+  virtual std::vector<double> frequencies() const { return {}; }
+  // How many positions have a row of their own; 0 if the code does not end.
+  virtual int64_t table_length() const { return 0; }
 };
 
 // Turns pairs of channels of queries and keys.
@@ -136,9 +141,11 @@ class ScoreBias : public Trainable {
   // Whether values stay of the size of scores, however far apart tokens are. If
   // not, a kernel in single precision has to work with differences.
   virtual bool is_small() const = 0;
-  // The most by which the bias changes from one offset to the next; infinite if
+  // The most by which the largest bias that a query sees changes from one query
+  // to the next, if the nearest key of each is at most so far from it: nothing
+  // where all have a key at their own position and none weighs more. Infinite if
   // nobody knows.
-  virtual double steepness() const {
+  virtual double Steepness(int64_t nearest) const {
     return std::numeric_limits<double>::infinity();
   }
   // An upper bound of what `count` keys at that offset from their query, not 0,

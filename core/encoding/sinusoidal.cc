@@ -49,6 +49,7 @@ class SinusoidalCode final : public AdditiveCode {
       FillAngles(table, positions, first, count);
     });
   }
+  std::vector<double> frequencies() const override { return frequencies_; }
 
  private:
   template <typename T, typename Body>

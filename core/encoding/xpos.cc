@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/rope_scaling/scaling.h"
+#include "core/encoding/rotation_parameters.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {
@@ -90,10 +91,8 @@ class Xpos final : public SchemeFormula {
 
 absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
     const Arguments& arguments) {
-  const bool interleaved = arguments.Choice("layout") == "INTERLEAVED";
   Xpos::Settings settings{.base = arguments.Number("base"),
-                          .pairing = interleaved ? Rotation::Pairing::kAdjacent
-                                                 : Rotation::Pairing::kHalves,
+                          .pairing = PairingOf(arguments),
                           .scale_base = arguments.Number("scale_base"),
                           .centre = std::nullopt};
   if (arguments.Has("centre")) settings.centre = arguments.Integer("centre");
@@ -107,16 +106,8 @@ SchemeInfo DescribeXpos() {
       .name = "xpos",
       .title = "Extrapolatable position embedding (xPos)",
       .site = Site::kQueriesAndKeys,
-      .parameters = {{.kind = ParameterKind::kNumber,
-                      .name = "base",
-                      .description = "of the rotation, as RoPE's",
-                      .default_number = 10000,
-                      .min = 1e-6,
-                      .max = 1e30},
-                     {.kind = ParameterKind::kChoice,
-                      .name = "layout",
-                      .description = "which channels turn together",
-                      .choices = {"INTERLEAVED", "HALF_SPLIT"}},
+      .parameters = {RotationBase(),
+                     RotationLayout(),
                      {.kind = ParameterKind::kNumber,
                       .name = "scale_base",
                       .description =

@@ -20,6 +20,31 @@ constexpr int64_t kMaxCells = 8192;
 // rows and differences, as values, as messages and as text.
 constexpr int64_t kBytesPerCell = 16 << 10;
 
+ModelScheme ModelOf(const EvaluatedScheme& evaluated) {
+  ModelScheme model(*evaluated.scheme);
+  if (!evaluated.layers.empty()) model.layers.clear();
+  for (const EvaluatedLayer& layer : evaluated.layers) {
+    model.layers.push_back(
+        {.scheme = layer.scheme.get(), .window = layer.window});
+  }
+  model.randomization = evaluated.randomization;
+  model.randomizes_tests = evaluated.randomizes_tests;
+  return model;
+}
+
+// Its schemes, each once.
+std::vector<EvaluatedLayer> DistinctLayers(const EvaluatedScheme& evaluated) {
+  std::vector<EvaluatedLayer> distinct;
+  for (const EvaluatedLayer& layer : evaluated.layers) {
+    const bool known = absl::c_any_of(distinct, [&](const auto& other) {
+      return other.scheme == layer.scheme;
+    });
+    if (!known) distinct.push_back(layer);
+  }
+  if (distinct.empty()) distinct.push_back({.scheme = evaluated.scheme});
+  return distinct;
+}
+
 // Work done and work to do, in any unit.
 class Meter {
  public:
@@ -89,7 +114,7 @@ struct EvaluationJob::Plan {
   double StepFlops() const {
     return 3 * static_cast<double>(trained().training.batch_size) *
                shape.ForwardFlops(settings.train_length) +
-           ParameterFlops();
+           ParameterFlops() + PlacingFlops();
   }
   // Of one run, its start included.
   double TestFlops() const {
@@ -106,6 +131,19 @@ struct EvaluationJob::Plan {
   }
 
   absl::Status CheckScheme(size_t n);
+  absl::Status CheckModes(const EvaluatedScheme& evaluated) const;
+  absl::Status CheckRotations(const EvaluatedScheme& evaluated) const;
+  // Of what randomised positions cost a step: a bias for every pair of tokens.
+  double PlacingFlops() const {
+    constexpr double kPerBias = 100;
+    const bool placed = absl::c_any_of(schemes, [](const auto& each) {
+      return each.randomization.has_value();
+    });
+    const auto length = static_cast<double>(settings.train_length);
+    return placed ? kPerBias * static_cast<double>(shape.head_count) * length *
+                        length
+                  : 0;
+  }
   bool trains_once() const { return task != nullptr && task->trains_once(); }
   // How many models are trained.
   double training_count() const {
@@ -124,21 +162,79 @@ struct EvaluationJob::Plan {
   EvaluationSummary Summarize(absl::Span<const EvaluationCell> cells) const;
 };
 
-// What fits the largest length fits all.
-absl::Status EvaluationJob::Plan::CheckScheme(size_t n) {
-  const int64_t length = settings.eval_lengths.back();
+// Layers and random positions, whatever the schemes are.
+absl::Status EvaluationJob::Plan::CheckModes(
+    const EvaluatedScheme& evaluated) const {
   if (pattern() != nullptr) {
-    return CheckPattern(CallOf(n, length, settings.seed));
+    constexpr absl::string_view kUntrained =
+        "is set; pattern mode has one layer, and trains nothing";
+    if (!evaluated.layers.empty()) {
+      return InvalidField("scheme.layers", kUntrained);
+    }
+    if (evaluated.randomization) {
+      return InvalidField("scheme.randomized", kUntrained);
+    }
+    return absl::OkStatus();
   }
-  if (trains_once() && schemes[n].scheme->site() != Site::kQueriesAndKeys) {
-    return InvalidField("scheme",
-                        absl::StrCat("is ", schemes[n].scheme->name(),
+  const auto period = static_cast<int64_t>(evaluated.layers.size());
+  if (period > shape.layer_count) {
+    return InvalidField(
+        "scheme.layers.period",
+        absl::StrCat("is ", period, "; the model has ", shape.layer_count,
+                     " layers, so that some would never be: raise "
+                     "trained.model.layer_count"));
+  }
+  if (!evaluated.randomization) return absl::OkStatus();
+  const int64_t maximum = evaluated.randomization->maximum;
+  const int64_t needed = evaluated.randomizes_tests
+                             ? settings.eval_lengths.back()
+                             : settings.train_length;
+  if (maximum < needed || maximum > kMaxRandomized) {
+    return InvalidField(
+        "scheme.randomized.maximum",
+        absl::StrCat("is ", maximum, "; must be from ", needed, ", the longest",
+                     evaluated.randomizes_tests ? "" : " training",
+                     " sequence, to ", kMaxRandomized));
+  }
+  return absl::OkStatus();
+}
+
+// What was trained with rotations can be tested with others, or with none in
+// some layers.
+absl::Status EvaluationJob::Plan::CheckRotations(
+    const EvaluatedScheme& evaluated) const {
+  const auto layers = DistinctLayers(evaluated);
+  for (const EvaluatedLayer& layer : layers) {
+    const Site site = layer.scheme->site();
+    if (site == Site::kQueriesAndKeys) continue;
+    if (site == Site::kNowhere && layers.size() > 1) continue;
+    return InvalidField(layer.field,
+                        absl::StrCat("is ", layer.scheme->name(),
                                      "; what was trained with rotated queries "
                                      "and keys can only be tested with such"));
   }
-  LOCUS_ASSIGN_OR_RETURN(
-      const int64_t parameter_count,
-      PositionTables<float>::ParameterCount(*schemes[n].scheme, shape, length));
+  return absl::OkStatus();
+}
+
+// What fits the largest length fits all.
+absl::Status EvaluationJob::Plan::CheckScheme(size_t n) {
+  const EvaluatedScheme& evaluated = schemes[n];
+  int64_t length = settings.eval_lengths.back();
+  LOCUS_RETURN_IF_ERROR(CheckModes(evaluated));
+  if (pattern() != nullptr) {
+    return CheckPattern(CallOf(n, length, settings.seed));
+  }
+  if (trains_once()) LOCUS_RETURN_IF_ERROR(CheckRotations(evaluated));
+  if (evaluated.randomization) {
+    length = std::max(length, evaluated.randomization->maximum);
+  }
+  int64_t parameter_count = 0;
+  for (const EvaluatedLayer& layer : DistinctLayers(evaluated)) {
+    const auto own =
+        PositionTables<float>::ParameterCount(*layer.scheme, shape, length);
+    if (!own.ok()) return Renamed("scheme", layer.field, own.status());
+    parameter_count += *own;
+  }
   scheme_size = std::max(scheme_size, parameter_count);
   return absl::OkStatus();
 }
@@ -239,14 +335,21 @@ int64_t EvaluationJob::scratch_bytes(int thread_count) const {
                                            plan_->shape, test.length,
                                            test.most_targets, thread_count));
   }
-  const bool pairwise = absl::c_any_of(
-      plan_->schemes,
-      [](const EvaluatedScheme& each) { return each.scheme->is_pairwise(); });
-  if (pairwise) {
-    bytes += Trainer<float>::PairwiseBytes(
-        plan_->shape, settings.train_length,
-        *absl::c_max_element(settings.eval_lengths));
+  const int64_t longest = *absl::c_max_element(settings.eval_lengths);
+  int64_t tables = 0;
+  for (const EvaluatedScheme& each : plan_->schemes) {
+    int64_t own = 0;
+    for (const EvaluatedLayer& layer : DistinctLayers(each)) {
+      own += Trainer<float>::TableBytes(plan_->shape, settings.train_length,
+                                        longest);
+      if (layer.scheme->is_pairwise() || each.randomization) {
+        own += Trainer<float>::PairwiseBytes(plan_->shape,
+                                             settings.train_length, longest);
+      }
+    }
+    tables = std::max(tables, own);
   }
+  bytes += tables;
   // The job and its task each hold the corpus.
   const int64_t corpus =
       2 * static_cast<int64_t>(plan_->trained().corpus.size());
@@ -295,7 +398,7 @@ absl::Status EvaluationJob::Plan::RunOne(
   const bool trains = pattern() == nullptr && (scheme == 0 || !trains_once());
   if (trains) {
     LOCUS_ASSIGN_OR_RETURN(
-        *trainer, Trainer<float>::Create(shape, *schemes[scheme].scheme,
+        *trainer, Trainer<float>::Create(shape, ModelOf(schemes[scheme]),
                                          options, settings.train_length, seed));
     LOCUS_RETURN_IF_ERROR(
         Train(scheme, seed, pool, stop, sink, meter, trainer->get()));
@@ -313,7 +416,7 @@ absl::Status EvaluationJob::Plan::RunOne(
     const auto examples = task->Test(seed, length, settings.train_length);
     const auto scorer = task->MakeScorer(length, settings.train_length);
     LOCUS_RETURN_IF_ERROR((*trainer)->TestAs(
-        *schemes[scheme].scheme, examples, pool, stop,
+        ModelOf(schemes[scheme]), examples, pool, stop,
         [&](const Example& example, absl::Span<const float> logits) {
           scorer->Add(example, logits);
         }));

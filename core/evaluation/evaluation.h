@@ -62,7 +62,7 @@ struct TrainedSettings {
   // "ordering", "agreement", "text", "copy", "reverse", "recall" or
   // "retrofit".
   std::string task;
-  // Of the task text alone. Empty: the built-in one.
+  // Of the tasks text and retrofit. Empty: the built-in one.
   std::string corpus;
   ModelSettings model;
   TrainingSettings training;
@@ -83,10 +83,23 @@ absl::Status FillDefaults(EvaluationSettings* settings);
 // What a scheme has to suit, of settings whose defaults are filled.
 TrainingSetting SettingOf(const EvaluationSettings& settings);
 
+struct EvaluatedLayer {
+  std::shared_ptr<const Scheme> scheme;
+  int64_t window = 0;  // 0: none
+  // What errors call it: `scheme.layers.others[0].scheme`, say.
+  std::string field = "scheme";
+};
+
 struct EvaluatedScheme {
   // Unique in an evaluation.
   std::string name;
   std::shared_ptr<const Scheme> scheme;
+  // What the layers of a trained model have in turn; empty: all the scheme.
+  // Those that are the same object share what they learn.
+  std::vector<EvaluatedLayer> layers = {};
+  // Of trained models; see ModelScheme.
+  std::optional<Randomization> randomization = std::nullopt;
+  bool randomizes_tests = false;
 };
 
 struct EvaluationProgress {

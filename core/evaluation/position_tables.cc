@@ -12,23 +12,24 @@ namespace locus {
 template <typename T>
 absl::Status PositionTables<T>::Compile(const Scheme& scheme,
                                         const TransformerShape& shape,
-                                        int64_t length) {
+                                        int64_t length, int64_t maximum) {
   length_ = length;
   dim_ = shape.dim;
   head_count_ = shape.head_count;
   causal_ = shape.causal;
   LOCUS_ASSIGN_OR_RETURN(
-      compiled_, scheme.Compile({.dim = scheme.site() == Site::kEmbeddings
-                                            ? shape.dim
-                                            : shape.head_dim(),
-                                 .head_count = shape.head_count,
-                                 .max_position = length - 1,
-                                 .trainable = true}));
+      compiled_,
+      scheme.Compile({.dim = scheme.site() == Site::kEmbeddings
+                                 ? shape.dim
+                                 : shape.head_dim(),
+                      .head_count = shape.head_count,
+                      .max_position = (maximum > 0 ? maximum : length) - 1,
+                      .trainable = true}));
   if (auto* code = std::get_if<std::unique_ptr<AdditiveCode>>(&compiled_)) {
     code_ = code->get();
   } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
     bias_ = bias->get();
-    by_offset_ = bias_->depends_on_offset_alone();
+    by_offset_ = bias_->depends_on_offset_alone() && maximum == 0;
   } else {
     rotation_ = std::get_if<Rotation>(&compiled_);
   }
@@ -42,9 +43,10 @@ absl::Status PositionTables<T>::Compile(const Scheme& scheme,
 
 template <typename T>
 absl::StatusOr<std::unique_ptr<PositionTables<T>>> PositionTables<T>::Create(
-    const Scheme& scheme, const TransformerShape& shape, int64_t length) {
+    const Scheme& scheme, const TransformerShape& shape, int64_t length,
+    int64_t maximum) {
   std::unique_ptr<PositionTables> tables(new PositionTables);
-  LOCUS_RETURN_IF_ERROR(tables->Compile(scheme, shape, length));
+  LOCUS_RETURN_IF_ERROR(tables->Compile(scheme, shape, length, maximum));
   tables->UpdateRotation();
   tables->Update();
   return tables;
@@ -54,7 +56,7 @@ template <typename T>
 absl::StatusOr<int64_t> PositionTables<T>::ParameterCount(
     const Scheme& scheme, const TransformerShape& shape, int64_t length) {
   PositionTables tables;
-  LOCUS_RETURN_IF_ERROR(tables.Compile(scheme, shape, length));
+  LOCUS_RETURN_IF_ERROR(tables.Compile(scheme, shape, length, 0));
   return static_cast<int64_t>(tables.parameters().size());
 }
 
@@ -71,10 +73,12 @@ void PositionTables<T>::UpdateAngles(const Rotation& rotation, Angles* angles) {
   angles->cos.resize(length_ * pairs);
   angles->sin.resize(length_ * pairs);
   for (int64_t p = 0; p < length_; ++p) {
-    rotation.Angles(p, angles->cos.data() + p * pairs,
+    rotation.Angles(PositionOf(p), angles->cos.data() + p * pairs,
                     angles->sin.data() + p * pairs);
   }
-  for (const T sin : angles->sin) angles->back.push_back(-sin);
+  angles->back.resize(angles->sin.size());
+  std::transform(angles->sin.begin(), angles->sin.end(), angles->back.begin(),
+                 [](T sin) { return -sin; });
 }
 
 template <typename T>
@@ -92,7 +96,7 @@ int64_t PositionTables<T>::PairwiseBytes(const TransformerShape& shape,
 }
 
 template <typename T>
-absl::Span<double> PositionTables<T>::parameters() {
+absl::Span<double> PositionTables<T>::parameters() const {
   if (code_ != nullptr) return code_->parameters();
   if (bias_ != nullptr) return bias_->parameters();
   return {};
@@ -115,11 +119,18 @@ void PositionTables<T>::Update() {
 }
 
 template <typename T>
+void PositionTables<T>::Place(absl::Span<const int64_t> positions) {
+  places_.assign(positions.begin(), positions.end());
+  UpdateRotation();
+  Update();
+}
+
+template <typename T>
 void PositionTables<T>::UpdateCode() {
   const MatrixView<T> rows = code_rows_.Resize(length_, dim_);
   std::vector<double> row(dim_);
   for (int64_t p = 0; p < length_; ++p) {
-    code_->Row(p, absl::MakeSpan(row));
+    code_->Row(PositionOf(p), absl::MakeSpan(row));
     std::copy(row.begin(), row.end(), rows.row(p));
   }
 }
@@ -142,15 +153,15 @@ void PositionTables<T>::UpdateBias() {
       T* const row = bias_rows_.data() + BiasStart(h, i);
       const int64_t visible = causal_ ? i + 1 : length_;
       for (int64_t j = 0; j < visible; ++j) {
-        row[j] = static_cast<T>(bias_->At(h, i, j));
+        row[j] = static_cast<T>(bias_->At(h, PositionOf(i), PositionOf(j)));
       }
     }
   }
 }
 
 template <typename T>
-void PositionTables<T>::Rotate(int64_t position, T* query, T* key) const {
-  const int64_t start = position * rotation_->pair_count();
+void PositionTables<T>::Rotate(int64_t n, T* query, T* key) const {
+  const int64_t start = n * rotation_->pair_count();
   rotation_->Apply(query_angles_.cos.data() + start,
                    query_angles_.sin.data() + start, query);
   rotation_->Apply(key_angles_.cos.data() + start,
@@ -158,9 +169,8 @@ void PositionTables<T>::Rotate(int64_t position, T* query, T* key) const {
 }
 
 template <typename T>
-void PositionTables<T>::RotateBackward(int64_t position, T* d_query,
-                                       T* d_key) const {
-  const int64_t start = position * rotation_->pair_count();
+void PositionTables<T>::RotateBackward(int64_t n, T* d_query, T* d_key) const {
+  const int64_t start = n * rotation_->pair_count();
   rotation_->Apply(query_angles_.cos.data() + start,
                    query_angles_.back.data() + start, d_query);
   rotation_->Apply(key_angles_.cos.data() + start,
@@ -183,13 +193,14 @@ void PositionTables<T>::Backward(const Gradient& gradient,
     std::vector<double> row(dim_);
     for (int64_t p = 0; p < length_; ++p) {
       std::copy_n(gradient.code.view().row(p), dim_, row.begin());
-      code_->Backward(p, row, d_parameters);
+      code_->Backward(PositionOf(p), row, d_parameters);
     }
   }
   if (!learns_bias()) return;
   const auto add = [&](int64_t h, int64_t i, int64_t j) {
     const T value = gradient.bias[BiasStart(h, i) + j];
-    if (value != 0) bias_->Backward(h, i, j, value, d_parameters);
+    if (value == 0) return;
+    bias_->Backward(h, PositionOf(i), PositionOf(j), value, d_parameters);
   };
   for (int64_t h = 0; h < head_count_; ++h) {
     if (by_offset_) {

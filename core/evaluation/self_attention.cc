@@ -36,8 +36,9 @@ struct Head {
 
 template <typename T>
 void SelfAttention<T>::Forward(const PositionTables<T>& positions,
-                               MatrixView<T> qkv, MatrixView<T> output,
-                               Matrix<T>* weights, Interruption* interruption) {
+                               int64_t window, MatrixView<T> qkv,
+                               MatrixView<T> output, Matrix<T>* weights,
+                               Interruption* interruption) {
   const Rows<T>& rows = RowFunctions<T>();
   const int64_t length = qkv.rows;
   if (weights != nullptr) weights->Resize(head_count_ * length, length);
@@ -63,9 +64,12 @@ void SelfAttention<T>::Forward(const PositionTables<T>& positions,
                                         .Columns(0, visible);
       Multiply<T>(head.q.Rows(first, count), keys_, p);
       for (int64_t r = 0; r < count; ++r) {
-        const int64_t seen = causal_ ? first + r + 1 : length;
-        rows.Softmax(p.row(r), positions.BiasRow(h, first + r), seen);
-        std::fill(p.row(r) + seen, p.row(r) + visible, T(0));
+        const auto [start, end] = Seen(first + r, window, length);
+        const T* const bias = positions.BiasRow(h, first + r);
+        rows.Softmax(p.row(r) + start, bias == nullptr ? nullptr : bias + start,
+                     end - start);
+        std::fill(p.row(r), p.row(r) + start, T(0));
+        std::fill(p.row(r) + end, p.row(r) + visible, T(0));
       }
       Multiply<T>(p, values_,
                   output.Rows(first, count).Columns(h * head.dim, head.dim));

@@ -1,7 +1,9 @@
 // Multi-head self-attention over one sequence, forward and backward.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include "core/base/matrix.h"
 #include "core/base/product.h"
@@ -20,8 +22,9 @@ class SelfAttention {
   // qkv: [length, 3 dim], queries, keys and values side by side, which it
   // rotates and scales in place; output: [length, dim].
   // weights: [heads * length, length], kept for Backward; null: not kept.
-  void Forward(const PositionTables<T>& positions, MatrixView<T> qkv,
-               MatrixView<T> output, Matrix<T>* weights,
+  // window: queries see keys at a distance below it; 0: all.
+  void Forward(const PositionTables<T>& positions, int64_t window,
+               MatrixView<T> qkv, MatrixView<T> output, Matrix<T>* weights,
                Interruption* interruption);
 
   // From d_output to d_qkv, which is overwritten. `qkv` and `weights` are as
@@ -33,6 +36,14 @@ class SelfAttention {
                 Interruption* interruption);
 
  private:
+  // The keys that one query sees: from the first to before the second.
+  std::pair<int64_t, int64_t> Seen(int64_t query, int64_t window,
+                                   int64_t length) const {
+    const int64_t end = causal_ ? query + 1 : length;
+    if (window == 0) return {0, end};
+    return {std::max<int64_t>(query - window + 1, 0),
+            std::min(end, query + window)};
+  }
   // The keys that rows [first, first + count) of queries see together.
   int64_t Visible(int64_t first, int64_t count, int64_t length) const {
     return causal_ ? first + count : length;

@@ -35,7 +35,7 @@ constexpr Entry kEntries[] = {
     {"copy", WithoutCorpus<MakeCopyTask>},
     {"reverse", WithoutCorpus<MakeReverseTask>},
     {"recall", WithoutCorpus<MakeRecallTask>},
-    {"retrofit", WithoutCorpus<MakeRetrofitTask>},
+    {"retrofit", MakeRetrofitTask},
 };
 
 constexpr auto kNames = [] {

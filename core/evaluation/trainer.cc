@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/base/stopper.h"
 #include "core/evaluation/rows.h"
@@ -77,23 +79,28 @@ struct Trainer<T>::Share {
 
 template <typename T>
 absl::StatusOr<std::unique_ptr<Trainer<T>>> Trainer<T>::Create(
-    const TransformerShape& shape, const Scheme& scheme,
+    const TransformerShape& shape, const ModelScheme& scheme,
     const TrainerOptions& options, int64_t train_length, uint64_t seed) {
   LOCUS_ASSIGN_OR_RETURN(
-      auto positions, PositionTables<T>::Create(scheme, shape, train_length));
-  std::unique_ptr<Trainer> trainer(
-      new Trainer(shape, scheme, options, std::move(positions)));
+      auto positions,
+      ModelPositions<T>::Create(
+          scheme, shape, train_length,
+          scheme.randomization ? scheme.randomization->maximum : 0));
+  std::unique_ptr<Trainer> trainer(new Trainer(
+      shape, scheme, options, train_length, seed, std::move(positions)));
   trainer->weights_.Initialize(seed);
   return trainer;
 }
 
 template <typename T>
-Trainer<T>::Trainer(const TransformerShape& shape, const Scheme& scheme,
-                    const TrainerOptions& options,
-                    std::unique_ptr<PositionTables<T>> positions)
+Trainer<T>::Trainer(const TransformerShape& shape, const ModelScheme& scheme,
+                    const TrainerOptions& options, int64_t train_length,
+                    uint64_t seed, std::unique_ptr<ModelPositions<T>> positions)
     : scheme_(scheme),
       options_(options),
-      weights_(shape, static_cast<int64_t>(positions->parameters().size())),
+      train_length_(train_length),
+      seed_(seed),
+      weights_(shape, positions->parameter_count()),
       positions_(std::move(positions)),
       moment1_(Zeros<T>(weights_.layout().size())),
       moment2_(Zeros<T>(weights_.layout().size())) {
@@ -102,20 +109,25 @@ Trainer<T>::Trainer(const TransformerShape& shape, const Scheme& scheme,
     shares_.back()->gradient.parameters = Zeros<T>(weights_.layout().size());
   }
   const auto& own = weights_.layout().pieces()[weights_.layout().scheme];
-  std::copy_n(positions_->parameters().begin(), own.size(),
-              weights_.parameters().begin() + own.start);
+  positions_->CopyParametersTo(weights_.parameters().data() + own.start);
 }
 
 template <typename T>
 Trainer<T>::~Trainer() = default;
 
 template <typename T>
-void Trainer<T>::CopySchemeParameters(PositionTables<T>* tables) const {
-  const absl::Span<double> parameters = tables->parameters();
-  if (parameters.empty()) return;
-  std::copy_n(weights_.data(weights_.layout().scheme), parameters.size(),
-              parameters.begin());
-  tables->Update();
+void Trainer<T>::CopySchemeParameters(ModelPositions<T>* positions) const {
+  positions->CopyParametersFrom(weights_.data(weights_.layout().scheme));
+}
+
+template <typename T>
+std::vector<int64_t> Trainer<T>::DrawnPositions(
+    const Randomization& randomization, absl::string_view purpose,
+    int64_t number, int64_t length) const {
+  RandomStream stream(seed_,
+                      absl::StrCat("evaluation.randomized.", purpose, "/",
+                                   randomization.seed, "/", number));
+  return DrawPositions(stream, randomization.maximum, length);
 }
 
 template <typename T>
@@ -123,6 +135,10 @@ absl::StatusOr<double> Trainer<T>::ComputeGradient(
     absl::Span<const Example> batch, ThreadPool& pool, const StopCheck& stop) {
   weights_.Pack(pool, /*for_backward=*/true);
   packed_ = true;
+  if (scheme_.randomization) {
+    positions_->Place(DrawnPositions(*scheme_.randomization, "training", step_,
+                                     train_length_));
+  }
   CopySchemeParameters(positions_.get());
   const int64_t target_count = TargetCount(batch);
   const double target_weight = 1.0 / static_cast<double>(target_count);
@@ -169,16 +185,7 @@ void Trainer<T>::SumShares(ThreadPool& pool) {
     }
   });
   for (int64_t n = 1; n < kShares; ++n) {
-    const auto& other = shares_[n]->gradient.positions;
-    if (positions_->learns_code()) {
-      const MatrixView<T> sum = total.positions.code.view();
-      for (int64_t p = 0; p < sum.rows; ++p) {
-        rows.Add(other.code.view().row(p), sum.row(p), sum.columns);
-      }
-    }
-    for (size_t i = 0; i < other.bias.size(); ++i) {
-      total.positions.bias[i] += other.bias[i];
-    }
+    positions_->Sum(shares_[n]->gradient.positions, &total.positions);
   }
 }
 
@@ -243,7 +250,7 @@ absl::StatusOr<double> Trainer<T>::Step(absl::Span<const Example> batch,
 }
 
 template <typename T>
-absl::Status Trainer<T>::TestAs(const Scheme& scheme,
+absl::Status Trainer<T>::TestAs(const ModelScheme& scheme,
                                 absl::Span<const Example> examples,
                                 ThreadPool& pool, const StopCheck& stop,
                                 const Answer& answer) {
@@ -252,9 +259,15 @@ absl::Status Trainer<T>::TestAs(const Scheme& scheme,
     length = std::max(length, static_cast<int64_t>(e.tokens.size()));
   }
   LOCUS_ASSIGN_OR_RETURN(
-      const auto tables,
-      PositionTables<T>::Create(scheme, weights_.shape(), length));
-  CopySchemeParameters(tables.get());
+      const auto positions,
+      ModelPositions<T>::Create(
+          scheme, weights_.shape(), length,
+          scheme.randomizes_tests ? scheme.randomization->maximum : 0));
+  if (scheme.randomizes_tests) {
+    positions->Place(
+        DrawnPositions(*scheme.randomization, "test", length, length));
+  }
+  CopySchemeParameters(positions.get());
   if (!packed_) weights_.Pack(pool, /*for_backward=*/false);
   packed_ = true;
 
@@ -280,7 +293,7 @@ absl::Status Trainer<T>::TestAs(const Scheme& scheme,
       }
       Interruption interruption(&stopper);
       const MatrixView<const T> rows =
-          pass->Forward(weights_, *tables, some[n], &interruption);
+          pass->Forward(weights_, *positions, some[n], &interruption);
       logits[n].resize(rows.rows * rows.columns);
       for (int64_t i = 0; i < rows.rows; ++i) {
         std::copy_n(rows.row(i), rows.columns,
@@ -300,10 +313,8 @@ int64_t Trainer<T>::TrainingBytes(const TransformerShape& shape,
                                   int64_t train_length, int64_t scheme_size) {
   const int64_t parameters = TransformerLayout(shape, scheme_size).size() *
                              static_cast<int64_t>(sizeof(T));
-  const int64_t share =
-      parameters +
-      TransformerPass<T>::BackwardBytes(shape, train_length, kGroupTokens) +
-      PositionTables<T>::Bytes(shape, train_length);
+  const int64_t share = parameters + TransformerPass<T>::BackwardBytes(
+                                         shape, train_length, kGroupTokens);
   // Parameters, two moments, and two packed copies.
   return kShares * share + 6 * parameters;
 }
@@ -313,9 +324,15 @@ int64_t Trainer<T>::TestBytes(const TransformerShape& shape, int64_t length,
                               int64_t target_count, int thread_count) {
   return thread_count *
              TransformerPass<T>::ForwardBytes(shape, length, target_count) +
-         PositionTables<T>::Bytes(shape, length) +
          kHeld * target_count * shape.vocabulary_size *
              static_cast<int64_t>(sizeof(float));
+}
+
+template <typename T>
+int64_t Trainer<T>::TableBytes(const TransformerShape& shape,
+                               int64_t train_length, int64_t longest) {
+  return kShares * PositionTables<T>::Bytes(shape, train_length) +
+         PositionTables<T>::Bytes(shape, longest);
 }
 
 template <typename T>

@@ -34,10 +34,10 @@ struct TrainerOptions {
 template <typename T>
 class Trainer {
  public:
-  // For training sequences of at most train_length tokens. The scheme must
+  // For training sequences of at most train_length tokens. The schemes must
   // outlive it.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
-      const TransformerShape& shape, const Scheme& scheme,
+      const TransformerShape& shape, const ModelScheme& scheme,
       const TrainerOptions& options, int64_t train_length, uint64_t seed);
   ~Trainer();
 
@@ -60,39 +60,49 @@ class Trainer {
     return TestAs(scheme_, examples, pool, stop, answer);
   }
   // The same under another scheme, which has as many parameters of its own.
-  absl::Status TestAs(const Scheme& scheme, absl::Span<const Example> examples,
-                      ThreadPool& pool, const StopCheck& stop,
-                      const Answer& answer);
+  absl::Status TestAs(const ModelScheme& scheme,
+                      absl::Span<const Example> examples, ThreadPool& pool,
+                      const StopCheck& stop, const Answer& answer);
 
   TransformerWeights<T>& weights() { return weights_; }
   int64_t step() const { return step_; }
 
-  // What training and tests hold at most, in bytes.
+  // What training and tests hold at most, in bytes, but for the tables of
+  // positions.
   static int64_t TrainingBytes(const TransformerShape& shape,
                                int64_t train_length, int64_t scheme_size);
   static int64_t TestBytes(const TransformerShape& shape, int64_t length,
                            int64_t target_count, int thread_count);
-  // And besides if the bias depends on both positions.
+  // Of the tables of one scheme, and besides if its bias depends on both
+  // positions.
+  static int64_t TableBytes(const TransformerShape& shape, int64_t train_length,
+                            int64_t longest);
   static int64_t PairwiseBytes(const TransformerShape& shape,
                                int64_t train_length, int64_t longest);
 
  private:
   struct Share;
 
-  Trainer(const TransformerShape& shape, const Scheme& scheme,
-          const TrainerOptions& options,
-          std::unique_ptr<PositionTables<T>> positions);
+  Trainer(const TransformerShape& shape, const ModelScheme& scheme,
+          const TrainerOptions& options, int64_t train_length, uint64_t seed,
+          std::unique_ptr<ModelPositions<T>> positions);
   absl::StatusOr<double> ComputeGradient(absl::Span<const Example> batch,
                                          ThreadPool& pool,
                                          const StopCheck& stop);
   void SumShares(ThreadPool& pool);
   void AddSchemeGradient();
-  void CopySchemeParameters(PositionTables<T>* tables) const;
+  void CopySchemeParameters(ModelPositions<T>* positions) const;
+  // Where tokens stand in a step or a test, if that is random.
+  std::vector<int64_t> DrawnPositions(const Randomization& randomization,
+                                      absl::string_view purpose, int64_t number,
+                                      int64_t length) const;
 
-  const Scheme& scheme_;
+  const ModelScheme scheme_;
   const TrainerOptions options_;
+  const int64_t train_length_;
+  const uint64_t seed_;
   TransformerWeights<T> weights_;
-  std::unique_ptr<PositionTables<T>> positions_;
+  std::unique_ptr<ModelPositions<T>> positions_;
   std::vector<std::unique_ptr<Share>> shares_;
   AlignedBuffer<T> moment1_;
   AlignedBuffer<T> moment2_;

@@ -199,7 +199,7 @@ TransformerPass<T>::~TransformerPass() = default;
 
 template <typename T>
 MatrixView<const T> TransformerPass<T>::Forward(
-    const TransformerWeights<T>& weights, const PositionTables<T>& positions,
+    const TransformerWeights<T>& weights, const ModelPositions<T>& positions,
     const Example& example, Interruption* interruption) {
   const absl::Span<const Example> examples(&example, 1);
   Embed(weights, positions, examples);
@@ -212,7 +212,7 @@ MatrixView<const T> TransformerPass<T>::Forward(
 
 template <typename T>
 double TransformerPass<T>::Backward(const TransformerWeights<T>& weights,
-                                    const PositionTables<T>& positions,
+                                    const ModelPositions<T>& positions,
                                     absl::Span<const Example> examples,
                                     double target_weight,
                                     TransformerGradient<T>* gradient,
@@ -245,9 +245,8 @@ double TransformerPass<T>::Backward(const TransformerWeights<T>& weights,
 
 template <typename T>
 void TransformerPass<T>::Embed(const TransformerWeights<T>& weights,
-                               const PositionTables<T>& positions,
+                               const ModelPositions<T>& positions,
                                absl::Span<const Example> examples) {
-  const Rows<T>& rows = RowFunctions<T>();
   const MatrixView<T> x = x_.Resize(TokenCount(examples), shape_.dim);
   const MatrixView<const T> embedding =
       weights.matrix(weights.layout().embedding);
@@ -255,15 +254,14 @@ void TransformerPass<T>::Embed(const TransformerWeights<T>& weights,
   for (const Example& e : examples) {
     for (size_t p = 0; p < e.tokens.size(); ++p, ++i) {
       std::copy_n(embedding.row(e.tokens[p]), shape_.dim, x.row(i));
-      const T* const code = positions.Code(static_cast<int64_t>(p));
-      if (code != nullptr) rows.Add(code, x.row(i), shape_.dim);
+      positions.AddCode(static_cast<int64_t>(p), x.row(i));
     }
   }
 }
 
 template <typename T>
 void TransformerPass<T>::RunLayer(const TransformerWeights<T>& weights,
-                                  const PositionTables<T>& positions,
+                                  const ModelPositions<T>& positions,
                                   absl::Span<const Example> examples,
                                   int64_t index, bool keep,
                                   Interruption* interruption) {
@@ -285,12 +283,13 @@ void TransformerPass<T>::RunLayer(const TransformerWeights<T>& weights,
   MultiplyRows<T>(h1, weights.packed(layer.wqkv), qkv, Into::kReplace,
                   interruption);
   const MatrixView<T> mixed = state.mixed.Resize(count, dim);
+  const auto own = positions.layer(index);
   if (keep)
     state.weights.resize(std::max(state.weights.size(), examples.size()));
   int64_t first = 0;
   for (size_t s = 0; s < examples.size(); ++s) {
     const int64_t length = static_cast<int64_t>(examples[s].tokens.size());
-    attention_.Forward(positions, qkv.Rows(first, length),
+    attention_.Forward(own.tables, own.window, qkv.Rows(first, length),
                        mixed.Rows(first, length),
                        keep ? &state.weights[s] : nullptr, interruption);
     first += length;
@@ -365,7 +364,7 @@ void TransformerPass<T>::ReadBackward(const TransformerWeights<T>& weights,
 
 template <typename T>
 void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
-                                       const PositionTables<T>& positions,
+                                       const ModelPositions<T>& positions,
                                        absl::Span<const Example> examples,
                                        int64_t index,
                                        TransformerGradient<T>* gradient,
@@ -408,13 +407,14 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
   AddTransposedProduct<T>(state.mixed.view(), d_x, grad_matrix(layer.wo));
   Multiply<T>(d_x, weights.transposed(layer.wo), d_h);
   const MatrixView<T> d_qkv = d_qkv_.Resize(count, 3 * shape_.dim);
+  const auto own = positions.layer(index);
   int64_t first = 0;
   for (size_t s = 0; s < examples.size(); ++s) {
     const int64_t length = static_cast<int64_t>(examples[s].tokens.size());
-    attention_.Backward(positions, state.qkv.view().Rows(first, length),
+    attention_.Backward(own.tables, state.qkv.view().Rows(first, length),
                         state.weights[s], d_h.Rows(first, length),
-                        d_qkv.Rows(first, length), &gradient->positions,
-                        interruption);
+                        d_qkv.Rows(first, length),
+                        &gradient->positions[own.table], interruption);
     first += length;
   }
   AddTransposedProduct<T>(state.h1.view(), d_qkv, grad_matrix(layer.wqkv));
@@ -426,7 +426,7 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
 
 template <typename T>
 void TransformerPass<T>::EmbedBackward(const TransformerWeights<T>& weights,
-                                       const PositionTables<T>& positions,
+                                       const ModelPositions<T>& positions,
                                        absl::Span<const Example> examples,
                                        TransformerGradient<T>* gradient) {
   const Rows<T>& rows = RowFunctions<T>();
@@ -438,11 +438,8 @@ void TransformerPass<T>::EmbedBackward(const TransformerWeights<T>& weights,
     for (size_t p = 0; p < e.tokens.size(); ++p, ++i) {
       const T* const d_row = d_x_.view().row(i);
       rows.Add(d_row, embedding + e.tokens[p] * shape_.dim, shape_.dim);
-      if (positions.learns_code()) {
-        rows.Add(d_row,
-                 gradient->positions.code.view().row(static_cast<int64_t>(p)),
-                 shape_.dim);
-      }
+      positions.AddCodeGradient(static_cast<int64_t>(p), d_row,
+                                &gradient->positions);
     }
   }
 }

@@ -20,7 +20,7 @@
 #include "core/base/product.h"
 #include "core/base/thread_pool.h"
 #include "core/evaluation/interruption.h"
-#include "core/evaluation/position_tables.h"
+#include "core/evaluation/model_positions.h"
 #include "core/evaluation/self_attention.h"
 #include "core/evaluation/task.h"
 
@@ -120,7 +120,7 @@ class TransformerWeights {
 template <typename T>
 struct TransformerGradient {
   AlignedBuffer<T> parameters;
-  typename PositionTables<T>::Gradient positions;
+  typename ModelPositions<T>::Gradient positions;
 };
 
 // One thread's passes through a model. Keeps its scratch between calls. What a
@@ -134,14 +134,14 @@ class TransformerPass {
   // Logits at the targets: [targets, vocabulary_size]. Valid until the next
   // call.
   MatrixView<const T> Forward(const TransformerWeights<T>& weights,
-                              const PositionTables<T>& positions,
+                              const ModelPositions<T>& positions,
                               const Example& example,
                               Interruption* interruption);
 
   // The cross entropy of all targets of some sequences, summed; adds
   // target_weight times its gradient to `gradient`.
   double Backward(const TransformerWeights<T>& weights,
-                  const PositionTables<T>& positions,
+                  const ModelPositions<T>& positions,
                   absl::Span<const Example> examples, double target_weight,
                   TransformerGradient<T>* gradient, Interruption* interruption);
 
@@ -156,10 +156,10 @@ class TransformerPass {
   struct LayerState;
 
   void Embed(const TransformerWeights<T>& weights,
-             const PositionTables<T>& positions,
+             const ModelPositions<T>& positions,
              absl::Span<const Example> examples);
   void RunLayer(const TransformerWeights<T>& weights,
-                const PositionTables<T>& positions,
+                const ModelPositions<T>& positions,
                 absl::Span<const Example> examples, int64_t index, bool keep,
                 Interruption* interruption);
   void Read(const TransformerWeights<T>& weights,
@@ -167,12 +167,12 @@ class TransformerPass {
   void ReadBackward(const TransformerWeights<T>& weights,
                     absl::Span<const Example> examples, T* gradient);
   void LayerBackward(const TransformerWeights<T>& weights,
-                     const PositionTables<T>& positions,
+                     const ModelPositions<T>& positions,
                      absl::Span<const Example> examples, int64_t index,
                      TransformerGradient<T>* gradient,
                      Interruption* interruption);
   void EmbedBackward(const TransformerWeights<T>& weights,
-                     const PositionTables<T>& positions,
+                     const ModelPositions<T>& positions,
                      absl::Span<const Example> examples,
                      TransformerGradient<T>* gradient);
 

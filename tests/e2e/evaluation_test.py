@@ -169,6 +169,124 @@ class EvaluationTest(unittest.TestCase):
     def test_training_is_the_same_to_the_byte(self):
         self.assertEqual(self.wire_answers(TINY), self.wire_answers(TINY))
 
+    # Layers of different kinds, and random positions.
+
+    MODEL = """ model { dim: 16 layer_count: 3 head_count: 2 }
+                training { step_count: 20 batch_size: 4 } }
+                train_length: 16 eval_lengths: 16 eval_lengths: 32 seed: 7 seed_count: 1"""
+
+    def metrics_of(self, schemes, task="text {}"):
+        """{name: {length: metrics}}, and the manifest's schemes."""
+        found = self.evaluate(f"{schemes} trained {{ {task} {self.MODEL}")
+        metrics = {}
+        for cell in found["cell"]:
+            metrics.setdefault(cell.scheme_name, {})[cell.eval_length] = dict(cell.metrics)
+        manifest = json.loads(found["summary"][0].manifest_json)
+        return metrics, manifest["configuration"]["schemes"]
+
+    def test_layers_take_turns(self):
+        metrics, told = self.metrics_of("""
+            schemes { rope {} } schemes { rope {} layers { period: 3 } }
+            schemes { rope {} layers { window: 4 others { scheme { rope { base: 500000 } } } } }
+            schemes { rope {} layers { others { scheme { rope {} } } } }
+            schemes { none {} layers { others { scheme { alibi {} } } others {
+              scheme { t5_bias { seed: 1 } } window: 5 } } }""")
+        self.assertEqual(list(metrics),
+                         ["rope", "rope+none", "rope+rope", "rope+rope#2", "none+alibi+t5_bias"])
+        # Two schemes that are alike and learn nothing are one.
+        self.assertEqual(metrics["rope+rope#2"], metrics["rope"])
+        losses = [m[32]["nll"] for name, m in metrics.items() if name != "rope+rope#2"]
+        self.assertEqual(len({*losses}), 4)
+        self.assertNotIn("layers", told[0])
+        self.assertEqual(told[1]["layers"], {"period": 3, "window": 0, "others": [
+            {"kind": "none", "parameters": {}, "window": 0}]})
+        self.assertEqual(told[2]["layers"]["window"], 4)
+        self.assertEqual(told[2]["layers"]["others"][0]["parameters"]["base"], 500000)
+        self.assertEqual([other["kind"] for other in told[4]["layers"]["others"]],
+                         ["alibi", "t5_bias"])
+        self.assertEqual(told[4]["layers"]["others"][1]["window"], 5)
+
+    def test_training_has_random_positions(self):
+        metrics, told = self.metrics_of("""
+            schemes { rope {} } schemes { rope {} randomized {} }
+            schemes { rope {} randomized { maximum: 16 } }
+            schemes { rope {} randomized { in_tests: true } }
+            schemes { learned {} randomized { maximum: 100 seed: 5 } layers {} }""")
+        self.assertEqual(list(metrics), ["rope", "rope_randomized", "rope_randomized#2",
+                                         "rope_randomized#3", "learned+none_randomized"])
+        # As many as there are places stand where they always do.
+        self.assertEqual(metrics["rope_randomized#2"], metrics["rope"])
+        self.assertNotEqual(metrics["rope_randomized"], metrics["rope"])
+        self.assertNotEqual(metrics["rope_randomized#3"], metrics["rope_randomized"])
+        self.assertEqual(told[1]["randomized"], {"maximum": 32, "seed": 0, "in_tests": False})
+        self.assertEqual(told[4]["randomized"], {"maximum": 100, "seed": 5, "in_tests": False})
+        # The table has a row for every position that training may have.
+        self.assertEqual(told[4]["parameters"]["max_length"], 100)
+
+    def test_layers_and_random_positions_are_the_same_to_the_byte(self):
+        text = (f"schemes {{ t5_bias {{}} randomized {{ seed: 3 }} layers {{ window: 7 }} }} "
+                f"trained {{ text {{}} {self.MODEL}")
+        self.assertEqual(self.wire_answers(text), self.wire_answers(text))
+
+    def test_a_retrofit_reads_the_callers_corpus(self):
+        corpus = "to be or not to be, that is the question " * 200
+        rope = "schemes { rope {} }"
+        own, _ = self.metrics_of(rope, f"retrofit {{ corpus: '{corpus}' }}")
+        trained, _ = self.metrics_of(rope, f"text {{ corpus: '{corpus}' }}")
+        self.assertEqual(own, trained)
+        self.assertNotEqual(own, self.metrics_of(rope, "retrofit {}")[0])
+
+    def test_a_retrofit_has_every_scaling_at_factors_2_4_and_8(self):
+        metrics, _ = self.metrics_of("", "retrofit {}")
+        self.assertEqual(set(metrics), {"rope"} | {
+            f"{scaling}_x{factor}" for factor in (2, 4, 8)
+            for scaling in ("linear", "ntk", "dynamic_ntk", "yarn", "llama3")})
+
+    def test_wrong_layers_are_refused_by_name(self):
+        for scheme, field in (
+                ("rope {} layers { period: 1 }", "schemes[0].layers.period"),
+                ("rope {} layers { period: 4 }", "schemes[0].layers.period"),
+                ("rope {} layers { period: 1000000000 }", "schemes[0].layers.period"),
+                ("rope {} layers { window: -1 }", "schemes[0].layers.window"),
+                ("rope {} layers { others { window: -1 scheme { none {} } } }",
+                 "schemes[0].layers.others[0].window"),
+                ("rope {} layers { others {} }", "schemes[0].layers.others[0].scheme"),
+                ("rope {} layers { others { scheme { none {} layers {} } } }",
+                 "schemes[0].layers.others[0].scheme.layers"),
+                ("rope {} layers { others { scheme { none {} randomized {} } } }",
+                 "schemes[0].layers.others[0].scheme.randomized"),
+                ("rope {} layers { others { scheme { rope { rotary_dim: 3 } } } }",
+                 "schemes[0].layers.others[0].scheme.rope.rotary_dim"),
+                ("rope {} layers { others { scheme { rope { base: -1 } } } }",
+                 "schemes[0].layers.others[0].scheme.rope.base"),
+                ("rope {} randomized { maximum: 15 }", "schemes[0].randomized.maximum"),
+                ("rope {} randomized { maximum: 31 in_tests: true }",
+                 "schemes[0].randomized.maximum"),
+                ("rope {} randomized { maximum: 1000000000 }", "schemes[0].randomized.maximum")):
+            with self.subTest(scheme), self.assertRaises(grpc.RpcError) as caught:
+                self.metrics_of(f"schemes {{ {scheme} }}")
+            self.assertEqual(caught.exception.code(), grpc.StatusCode.INVALID_ARGUMENT)
+            self.assertTrue(caught.exception.details().startswith(f"{field}: "),
+                            caught.exception.details())
+
+    def test_only_trained_models_have_layers(self):
+        request = wire.CheckPropertiesRequest()
+        request.schemes.add().rope.SetInParent()
+        request.schemes[0].layers.SetInParent()
+        attend = wire.AttendRequest()
+        attend.scheme.CopyFrom(request.schemes[0])
+        encode = wire.EncodeRequest(dim=4)
+        encode.scheme.CopyFrom(request.schemes[0])
+        for path, asked in ((wire.CHECK_PROPERTIES, request), (wire.ATTEND, attend),
+                            (wire.ENCODE, encode)):
+            with self.subTest(path), self.assertRaises(grpc.RpcError) as caught:
+                self.client(path, asked)
+            self.assertRegex(caught.exception.details(), r"^schemes?(\[0\])?\.layers: ")
+        for scheme in ("rope {} layers {}", "rope {} randomized {}"):
+            with self.subTest(scheme), self.assertRaises(grpc.RpcError) as caught:
+                self.evaluate(f"pattern {{}} schemes {{ {scheme} }}")
+            self.assertRegex(caught.exception.details(), r"^schemes\[0\]\.\w+: ")
+
     # Endings.
 
     def begun(self, **options):
@@ -215,7 +333,7 @@ class EvaluationTest(unittest.TestCase):
         self.assertIn("step_count", error.details())
 
     def test_the_default_evaluation_of_every_task_fits_the_budget(self):
-        for task in ("ordering", "agreement", "text", "copy", "reverse", "recall"):
+        for task in ("ordering", "agreement", "text", "copy", "reverse", "recall", "retrofit"):
             stream = self.client.stream(wire.EVALUATE,
                                         request_of(f"trained {{ {task} {{}} }}"))
             with self.subTest(task):

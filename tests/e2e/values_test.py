@@ -16,9 +16,10 @@ from daemon import Daemon
 import attention_cases
 import encoding_cases
 import neutral
+import schemes
 
 DERIVED = ("wavelengths", "unscaled_frequencies", "original_length", "target_length",
-           "original_turns", "target_turns", "bucket_edges")
+           "original_turns", "target_turns", "bucket_edges", "table_length")
 GOLDENS = os.path.join(wire.ROOT, "tests", "golden", "goldens.json")
 RANDOM_ATTEND_CASES = 300
 LARGE_ATTEND_CASES = 16
@@ -64,6 +65,11 @@ class ValuesTest(unittest.TestCase):
         if (factor := parts.pop("attention_factor", None)) is not None:
             self.assertAlmostEqual(factor, case["expect"].get("attention_factor", 1), delta=1e-14)
         self.check_derived(parts, case["name"])
+        if "sinusoidal" in case["scheme"]:
+            want = schemes.sinusoidal_frequencies(parts["table"].shape[-1],
+                                                  **case["scheme"]["sinusoidal"])
+            np.testing.assert_allclose(parts.pop("frequencies"), want.astype(float),
+                                       rtol=closeness.POWER, err_msg=case["name"])
         expected = {key: value for key, value in case["expect"].items()
                     if key != "attention_factor"}
         self.assertEqual({*parts}, {key for key, value in expected.items() if value}, case["name"])
@@ -72,15 +78,8 @@ class ValuesTest(unittest.TestCase):
             if key in ("frequencies", "slopes"):
                 np.testing.assert_allclose(got, want, rtol=closeness.POWER, err_msg=what)
                 continue
-            # A turned channel is the sum of two, each below 4.
-            tolerance = closeness.table_tolerance(dtype, case) * (8 if key == "output" else 1)
-            # Where a factor multiplies angles, it does so with their errors.
-            largest = np.abs(want[np.isfinite(want)]).max(initial=0)
-            if case["scheme"].keys() & {"xpos", "sandwich"}:
-                tolerance *= max(1, largest)
-            if "kerple" in case["scheme"]:
-                tolerance += closeness.POWER * largest
-            self.assert_near(got, want, dtype, tolerance, what)
+            self.assert_near(got, want, dtype,
+                             closeness.encode_tolerance(dtype, case, key, want), what)
 
     def check_derived(self, parts, name):
         """Takes what follows from other numbers out of them, and checks that it does."""

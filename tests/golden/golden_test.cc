@@ -51,13 +51,15 @@ double LargestOf(const std::vector<double>& values) {
   return largest;
 }
 
-// `tolerance` is absolute; what the type rounds off is granted on top.
+// `tolerance` is absolute; what the type rounds off is granted on top. With
+// `factors`, each number has its own times the tolerance.
 void ExpectNear(const TensorView& got, const Json& want, double tolerance,
-                const std::string& what) {
+                const std::string& what,
+                const std::vector<double>& factors = {}) {
   ASSERT_EQ(got.shape, ShapeOf(want)) << what;
   const std::vector<double> values = NumbersOf(got);
   const std::vector<double> wanted = NumbersOf(want);
-  if (got.dtype == DType::kFloat16) tolerance += 0x1p-24;
+  const double subnormals = got.dtype == DType::kFloat16 ? 0x1p-24 : 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const bool overflows =
         got.dtype == DType::kFloat16 && std::abs(wanted[i]) > kLargestHalf;
@@ -67,7 +69,8 @@ void ExpectNear(const TensorView& got, const Json& want, double tolerance,
       continue;
     }
     ASSERT_NEAR(values[i], wanted[i],
-                tolerance + UnitOf(got.dtype) * std::abs(wanted[i]))
+                subnormals + tolerance * (factors.empty() ? 1 : factors[i]) +
+                    UnitOf(got.dtype) * std::abs(wanted[i]))
         << what << ", element " << i;
   }
 }
@@ -99,16 +102,25 @@ class GoldenTest : public testing::TestWithParam<DType> {
   ThreadPool pool_{2};
 };
 
+// Of each pair of numbers, as a vector.
+std::vector<double> Lengths(const std::vector<double>& x,
+                            const std::vector<double>& y) {
+  std::vector<double> lengths(x.size());
+  for (size_t i = 0; i < x.size(); ++i) lengths[i] = std::hypot(x[i], y[i]);
+  return lengths;
+}
+
 void CheckEncoding(const Encoding& got, const Json& want, double tolerance) {
   if (const auto* additive = std::get_if<AdditiveEncoding>(&got.numbers)) {
     ExpectNear(additive->table.view(), want["table"], tolerance, "table");
   } else if (const auto* turn = std::get_if<RotationEncoding>(&got.numbers)) {
-    // Where a decay multiplies them, it does so with their errors.
-    const double scale = std::max({1.0, LargestOf(NumbersOf(want["cos"])),
-                                   LargestOf(NumbersOf(want["sin"]))});
-    tolerance *= scale;
-    ExpectNear(turn->cos.view(), want["cos"], tolerance, "cos");
-    ExpectNear(turn->sin.view(), want["sin"], tolerance, "sin");
+    // Where a decay or a factor multiplies them, it does so with their errors.
+    const std::vector<double> factors =
+        Lengths(NumbersOf(want["cos"]), NumbersOf(want["sin"]));
+    ExpectNear(turn->cos.view(), want["cos"], tolerance, "cos", factors);
+    ExpectNear(turn->sin.view(), want["sin"], tolerance, "sin", factors);
+    // Of what is turned, the largest stands for all.
+    tolerance *= std::max(1.0, LargestOf(factors));
     ExpectNear(turn->frequencies, want["frequencies"], "frequencies");
     const double factor = want.value("attention_factor", 1.0);
     EXPECT_NEAR(turn->attention_factor, factor, 4 * 0x1p-52 * factor);

@@ -24,15 +24,18 @@ def _powers(base, exponents):
     return np.power(WIDE(base), np.array(exponents, dtype=WIDE))
 
 
+def sinusoidal_frequencies(dim, base=10000.0, layout="INTERLEAVED"):
+    """One for each sine."""
+    if layout == "TENSOR2TENSOR":
+        return _powers(base, [-WIDE(k) / (dim // 2 - 1) for k in range(dim // 2)])
+    return _powers(base, [-WIDE(2 * k) / dim for k in range((dim + 1) // 2)])
+
+
 def sinusoidal(positions, dim, base=10000.0, layout="INTERLEAVED"):
     """[T, dim]."""
     table = np.zeros((len(positions), dim), dtype=WIDE)
-    if layout == "TENSOR2TENSOR":
-        sines = cosines = dim // 2
-        frequencies = _powers(base, [-WIDE(k) / (sines - 1) for k in range(sines)])
-    else:
-        sines, cosines = (dim + 1) // 2, dim // 2
-        frequencies = _powers(base, [-WIDE(2 * k) / dim for k in range(sines)])
+    frequencies = sinusoidal_frequencies(dim, base, layout)
+    sines, cosines = len(frequencies), dim // 2
     angles = np.array(positions, dtype=WIDE)[:, None] * frequencies
     if layout == "INTERLEAVED":
         table[:, 0::2] = np.sin(angles)

@@ -101,7 +101,7 @@ class TextScorer final : public Scorer {
 class TextTask final : public Task {
  public:
   // An empty corpus means the built-in one.
-  explicit TextTask(std::string corpus, bool trains_once = false)
+  TextTask(std::string corpus, bool trains_once)
       : trains_once_(trains_once),
         own_corpus_(std::move(corpus)),
         text_(own_corpus_.empty() ? BuiltInCorpus() : own_corpus_),
@@ -168,7 +168,7 @@ class TextTask final : public Task {
     const int64_t max_length = held_out_size_ - target_size_;
     if (length <= max_length) return absl::OkStatus();
     return InvalidField(
-        "text.corpus",
+        trains_once_ ? "retrofit.corpus" : "text.corpus",
         absl::StrCat(size_, " bytes permit lengths of at most ", max_length,
                      " tokens, a twentieth of the text; a length of ", length,
                      " needs a corpus of at least 20 times as many bytes"));
@@ -212,23 +212,37 @@ class TextTask final : public Task {
 
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<Task>> MakeTextTask(std::string corpus) {
+namespace {
+
+// Errors name the field `corpus`.
+absl::StatusOr<std::unique_ptr<Task>> Make(std::string corpus,
+                                           bool trains_once) {
   const int64_t size = static_cast<int64_t>(corpus.size());
   if (size > kMaxCorpusBytes) {
     return LimitExceeded(
-        "text.corpus", "max_corpus_bytes",
+        "corpus", "max_corpus_bytes",
         absl::StrCat(size, " bytes; at most ", kMaxCorpusBytes));
   }
   if (size > 0 && size < kMinCorpusBytes) {
-    return InvalidField("text.corpus",
+    return InvalidField("corpus",
                         absl::StrCat(size, " bytes; at least ", kMinCorpusBytes,
                                      ", or none for the built-in text"));
   }
-  return std::make_unique<TextTask>(std::move(corpus));
+  return std::make_unique<TextTask>(std::move(corpus), trains_once);
 }
 
-std::unique_ptr<Task> MakeRetrofitTask() {
-  return std::make_unique<TextTask>("", /*trains_once=*/true);
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Task>> MakeTextTask(std::string corpus) {
+  auto task = Make(std::move(corpus), /*trains_once=*/false);
+  if (!task.ok()) return Within("text", task.status());
+  return task;
+}
+
+absl::StatusOr<std::unique_ptr<Task>> MakeRetrofitTask(std::string corpus) {
+  auto task = Make(std::move(corpus), /*trains_once=*/true);
+  if (!task.ok()) return Within("retrofit", task.status());
+  return task;
 }
 
 double ByteEntropy(absl::string_view text) {

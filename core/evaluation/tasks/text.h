@@ -40,9 +40,9 @@ inline constexpr int64_t kMaxCorpusBytes = int64_t{4} << 20;
 // An empty corpus means the built-in one. Errors name the field `text.corpus`.
 absl::StatusOr<std::unique_ptr<Task>> MakeTextTask(std::string corpus);
 
-// The built-in text for models that are trained once and tested with other
-// schemes: what a scaling does to a model that never saw it.
-std::unique_ptr<Task> MakeRetrofitTask();
+// The same for models that are trained once and tested with other schemes: what
+// a scaling does to a model that never saw it. Errors name `retrofit.corpus`.
+absl::StatusOr<std::unique_ptr<Task>> MakeRetrofitTask(std::string corpus);
 
 // The entropy of the distribution of single bytes, in nats.
 double ByteEntropy(absl::string_view text);

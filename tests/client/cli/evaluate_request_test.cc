@@ -1,5 +1,7 @@
 #include "client/cli/evaluate_request.h"
 
+#include <fstream>
+
 #include "client/cli/usage.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -55,13 +57,20 @@ TEST(EvaluationRequestTest, DirectionIsSetOnlyIfAskedFor) {
   EXPECT_FALSE(both->trained().model().causal());
 }
 
-TEST(EvaluationRequestTest, CorpusBelongsToText) {
+TEST(EvaluationRequestTest, CorpusBelongsToTextAndRetrofit) {
   EXPECT_THAT(std::string(MakeEvaluationRequest(
                               {.task = "copy", .corpus = "/etc/hostname"})
                               .status()
                               .message()),
               HasSubstr("--task text"));
   EXPECT_FALSE(MakeEvaluationRequest({.corpus = "/nonexistent"}).ok());
+  const std::string path = ::testing::TempDir() + "corpus.txt";
+  std::ofstream(path) << "some text";
+  const auto text = MakeEvaluationRequest({.corpus = path});
+  EXPECT_EQ(text->trained().text().corpus(), "some text");
+  const auto retrofit =
+      MakeEvaluationRequest({.task = "retrofit", .corpus = path});
+  EXPECT_EQ(retrofit->trained().retrofit().corpus(), "some text");
 }
 
 }  // namespace

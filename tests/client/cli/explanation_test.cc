@@ -11,6 +11,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 constexpr double kTurn = 2 * std::numbers::pi;
 
@@ -66,6 +67,31 @@ TEST(ExplanationTest, PairsThatStandAreNotUnfinished) {
   const RotationFacts facts = FactsOf(rotation, 100, 0);
   EXPECT_THAT(facts.Unfinished(), IsEmpty());
   EXPECT_THAT(ExplainRotation(facts), HasSubstr("stands still"));
+}
+
+TEST(ExplanationTest, SinesAndCosinesTurnButHaveNoScaling) {
+  v1::AdditiveEncoding table;
+  table.add_frequencies(kTurn / 10);
+  table.add_frequencies(kTurn / 200);
+  const RotationFacts facts = FactsOf(table, 100, 400);
+  EXPECT_DOUBLE_EQ(facts.TrainedTurns(0), 10);
+  EXPECT_DOUBLE_EQ(facts.TargetTurns(1), 2);
+  EXPECT_THAT(facts.Unfinished(), ElementsAre(1));
+  const std::string text = ExplainRotation(facts);
+  EXPECT_THAT(text, HasSubstr("values that were never trained"));
+  EXPECT_THAT(text, Not(HasSubstr("attention factor")));
+  EXPECT_THAT(text, Not(HasSubstr("STRETCHED")));
+  EXPECT_EQ(RotationChart(facts, "").curves.size(), 1);
+}
+
+TEST(ExplanationTest, TablesEnd) {
+  TableFacts facts{.table_length = 100, .policy = "WRAP"};
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("--trained"));
+  facts.trained_length = 60;
+  EXPECT_EQ(facts.UntrainedRows(), 40);
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("the last 40 rows"));
+  facts.trained_length = 100;
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("training reaches every row"));
 }
 
 TEST(ExplanationTest, SlopesAndBucketsHaveWords) {

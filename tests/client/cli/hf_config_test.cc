@@ -143,9 +143,9 @@ TEST(HfConfigTest, RelativeBiasAndTables) {
 TEST(HfConfigTest, SaysWhatItDidNotUnderstand) {
   const HfModel model = MustRead(R"({
     "rope_scaling": {"type": "linear", "factor": 2, "wobble": 3},
-    "rope_interleave": true, "no_rope_layers": [1, 0], "tie_weights": true})");
+    "rope_swirl": true, "no_rope_layers": [1, 0], "tie_weights": true})");
   EXPECT_THAT(model.notes, Contains("not understood: rope_scaling.wobble"));
-  EXPECT_THAT(model.notes, Contains("not understood: rope_interleave"));
+  EXPECT_THAT(model.notes, Contains("not understood: rope_swirl"));
   EXPECT_THAT(model.notes, Contains("not understood: no_rope_layers"));
   EXPECT_EQ(model.notes.size(), 3);
 }
@@ -192,6 +192,19 @@ TEST(HfConfigTest, TheReverseIsReadBackAsTheSame) {
     (*fields)["head_dim"] = 64;
     EXPECT_EQ(TextOf(MustRead(fields->dump()).scheme), TextOf(scheme));
   }
+}
+
+TEST(HfConfigTest, WhatIsLeftOutIsSaid) {
+  const auto notes = [](const char* text) {
+    v1::Scheme scheme;
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &scheme));
+    return UnwrittenOf(scheme);
+  };
+  EXPECT_THAT(notes("rope { }"), Contains(HasSubstr("layout")));
+  EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT }"), IsEmpty());
+  EXPECT_THAT(notes("t5_bias { }"), Contains(HasSubstr("bidirectional")));
+  EXPECT_THAT(notes("alibi { symmetric: true }"),
+              Contains(HasSubstr("symmetric")));
 }
 
 TEST(HfConfigTest, WhatNoConfigurationSaysIsRefused) {

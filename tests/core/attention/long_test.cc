@@ -192,6 +192,60 @@ TEST(PruneTest, ErrorIsNoLargerThanWithoutLeavingOut) {
   }
 }
 
+// Biases that are large far away, but not where queries stand: powers above 1,
+// and Sandwich of many heads.
+std::vector<std::unique_ptr<Scheme>> FarLargeBiases(bool causal) {
+  Arguments kerple;
+  kerple.Set("kernel", std::string("POWER"));
+  kerple.Set("symmetric", !causal);
+  kerple.Set("p", std::vector<double>{1.9, 1.2, 2, 0.7});
+  kerple.Set("a", std::vector<double>{0.02, 1, 3, 0.5});
+  std::vector<std::unique_ptr<Scheme>> schemes;
+  schemes.push_back(MustMake("kerple", kerple));
+  // As wide as makes four heads' as large as those of 32 by default.
+  Arguments sandwich;
+  sandwich.Set("width", int64_t{1024});
+  schemes.push_back(MustMake("sandwich", sandwich));
+  return schemes;
+}
+
+TEST(OffsetBiasTest, LargeBiasesFarAwayAreExact) {
+  const Problem problem(LongSizes(), DType::kFloat32, 8);
+  for (const bool causal : {true, false}) {
+    for (const auto& scheme : FarLargeBiases(causal)) {
+      for (const int64_t window : {0, 90}) {
+        SCOPED_TRACE(::testing::Message() << scheme->name() << causal);
+        AttentionOptions options = Masked(causal);
+        options.window = window;
+        const auto job = MustCreate(*scheme, problem, options);
+        ExpectTwin(job, DType::kFloat32);
+        // No worse than one by one.
+        const auto slow = MustCreate(*scheme, problem, WithIds(options));
+        const AttentionOutputs twin = job.RunReference();
+        EXPECT_LE(ErrorOf(job, twin), 1.5 * ErrorOf(slow, twin));
+      }
+    }
+  }
+}
+
+// Queries that stand past their keys see none where the bias is small.
+TEST(OffsetBiasTest, QueriesFarFromTheirKeysAreExact) {
+  const Sizes s{.query_heads = 4, .key_heads = 4, .queries = 70, .keys = 200};
+  const Problem problem(s, DType::kFloat32, 9);
+  for (const auto& scheme : FarLargeBiases(true)) {
+    for (const int64_t offset : {0, 150, 199, 200, 263, 1000}) {
+      for (const int64_t start : {0, 100, 900}) {
+        SCOPED_TRACE(::testing::Message()
+                     << scheme->name() << " " << offset << " " << start);
+        AttentionOptions options = Masked(true);
+        options.query_offset = offset;
+        if (start > 0) options.query_positions = *Positions::Range(start, 70);
+        ExpectTwin(MustCreate(*scheme, problem, options), DType::kFloat32);
+      }
+    }
+  }
+}
+
 TEST(PruneTest, LargeValuesFarAwayStillCount) {
   for (const bool causal : {true, false}) {
     Problem problem(LongSizes(), DType::kFloat32, 7);

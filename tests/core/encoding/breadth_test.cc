@@ -173,9 +173,10 @@ TEST(KerpleTest, StepsAreNoSteeperThanSaid) {
     for (int64_t h = 0; h < 8; ++h) {
       for (int64_t n = 1; n < 100; ++n) {
         EXPECT_LE(bias->At(h, n - 1, 0) - bias->At(h, n, 0),
-                  bias->steepness() * (1 + 1e-12));
+                  bias->Steepness(n) * (1 + 1e-12));
       }
     }
+    EXPECT_EQ(bias->Steepness(0), 0);
   }
 }
 
@@ -200,6 +201,16 @@ TEST(SandwichTest, DistancesBeyondTheCallsAreComputedWhenAskedFor) {
   const auto none = BiasOf(*MustMake("sandwich"), 2, 0);
   for (const int64_t distance : {1, 63, 64, 65, 5000}) {
     EXPECT_NEAR(none->At(1, distance, 0), kept->At(1, distance, 0), 1e-12);
+  }
+}
+
+TEST(SandwichTest, StepsAreNoSteeperThanSaidAndNoneIsAboveZero) {
+  const auto bias = BiasOf(*MustMake("sandwich"), 16, 999);
+  EXPECT_EQ(bias->Steepness(0), 0);
+  for (int64_t n = 1; n < 1000; ++n) {
+    EXPECT_LE(std::abs(bias->At(0, n, 0) - bias->At(0, n - 1, 0)),
+              bias->Steepness(n));
+    EXPECT_LE(bias->At(0, n, 0), bias->At(0, 0, 0));
   }
 }
 

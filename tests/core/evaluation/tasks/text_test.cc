@@ -192,6 +192,11 @@ TEST(TextTest, CorpusLimits) {
   EXPECT_EQ(large.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(FieldOf(large), "text.corpus");
   EXPECT_EQ(LimitOf(large), "max_corpus_bytes");
+  EXPECT_EQ(FieldOf(MakeTask("retrofit", std::string(4095, 'a')).status()),
+            "retrofit.corpus");
+  const auto retrofit = MakeTask("retrofit", std::string(20000, 'a'));
+  ASSERT_TRUE(retrofit.ok()) << retrofit.status();
+  EXPECT_EQ(FieldOf((*retrofit)->CheckLength(1001)), "retrofit.corpus");
 }
 
 TEST(TextTest, LengthsBeyondATwentiethOfTheCorpusAreRejected) {

@@ -84,7 +84,9 @@ class Fields {
 // Models whose code turns neighbouring channels; all others turn halves.
 bool TurnsNeighbours(const std::string& model_type) {
   static const auto* const types = new std::set<std::string>{
-      "gptj", "codegen", "cohere", "cohere2", "glm", "glm4"};
+      "gptj",        "codegen",     "cohere", "cohere2",
+      "glm",         "glm4",        "llama4", "llama4_text",
+      "deepseek_v2", "deepseek_v3", "helium", "ernie4_5"};
   return types->count(model_type) > 0;
 }
 
@@ -117,8 +119,10 @@ class Reader {
     CLIENT_RETURN_IF_ERROR(config_.Integer(
         {"hidden_size", "n_embd", "d_model", "n_embed"}, &width));
     if (model_.head_count > 0) model_.head_dim = width / model_.head_count;
-    CLIENT_RETURN_IF_ERROR(
-        config_.Integer({"head_dim", "d_kv"}, &model_.head_dim));
+    // Where a part of each head has a projection of its own, that part turns.
+    if (config_.Has("qk_rope_head_dim")) config_.Use("qk_nope_head_dim");
+    CLIENT_RETURN_IF_ERROR(config_.Integer(
+        {"qk_rope_head_dim", "head_dim", "d_kv"}, &model_.head_dim));
     return config_.Integer(
         {"max_position_embeddings", "n_positions", "max_seq_len", "n_ctx"},
         &max_length_);
@@ -186,8 +190,11 @@ class Reader {
 
   absl::Status ReadRope() {
     v1::RopeScheme* rope = model_.scheme.mutable_rope();
-    rope->set_layout(TurnsNeighbours(model_type_) ? v1::ROPE_LAYOUT_INTERLEAVED
-                                                  : v1::ROPE_LAYOUT_HALF_SPLIT);
+    const bool neighbours = config_.Has("rope_interleave")
+                                ? config_.Flag("rope_interleave")
+                                : TurnsNeighbours(model_type_);
+    rope->set_layout(neighbours ? v1::ROPE_LAYOUT_INTERLEAVED
+                                : v1::ROPE_LAYOUT_HALF_SPLIT);
     double theta = 10000;
     double share = 1;
     int64_t rotary_dim = 0;
@@ -391,96 +398,6 @@ class Reader {
   int64_t max_length_ = 0;
 };
 
-Json ScalingBlock(const v1::RopeScheme& rope) {
-  switch (rope.scaling_case()) {
-    case v1::RopeScheme::kLinear:
-      return {{"rope_type", "linear"}, {"factor", rope.linear().factor()}};
-    case v1::RopeScheme::kNtk:
-      return {{"rope_type", "ntk"}, {"factor", rope.ntk().factor()}};
-    case v1::RopeScheme::kDynamicNtk:
-      return {{"rope_type", "dynamic"},
-              {"factor", rope.dynamic_ntk().factor()}};
-    case v1::RopeScheme::kYarn: {
-      const v1::YarnScaling& yarn = rope.yarn();
-      Json block = {
-          {"rope_type", "yarn"},
-          {"factor", yarn.has_factor() ? yarn.factor() : 1.0},
-          {"original_max_position_embeddings",
-           yarn.has_original_length() ? yarn.original_length() : 2048}};
-      if (yarn.has_beta_fast()) block["beta_fast"] = yarn.beta_fast();
-      if (yarn.has_beta_slow()) block["beta_slow"] = yarn.beta_slow();
-      if (yarn.has_truncate()) block["truncate"] = yarn.truncate();
-      if (yarn.has_attention_factor()) {
-        block["attention_factor"] = yarn.attention_factor();
-      }
-      if (yarn.has_mscale()) block["mscale"] = yarn.mscale();
-      if (yarn.has_mscale_all_dim()) {
-        block["mscale_all_dim"] = yarn.mscale_all_dim();
-      }
-      return block;
-    }
-    case v1::RopeScheme::kLlama3: {
-      const v1::Llama3Scaling& llama3 = rope.llama3();
-      return {{"rope_type", "llama3"},
-              {"factor", llama3.has_factor() ? llama3.factor() : 8.0},
-              {"low_freq_factor",
-               llama3.has_low_freq_factor() ? llama3.low_freq_factor() : 1.0},
-              {"high_freq_factor",
-               llama3.has_high_freq_factor() ? llama3.high_freq_factor() : 4.0},
-              {"original_max_position_embeddings",
-               llama3.has_original_length() ? llama3.original_length() : 8192}};
-    }
-    case v1::RopeScheme::kLongrope: {
-      const v1::LongropeScaling& longrope = rope.longrope();
-      Json block = {
-          {"rope_type", "longrope"},
-          {"factor", longrope.has_factor() ? longrope.factor() : 1.0},
-          {"original_max_position_embeddings",
-           longrope.has_original_length() ? longrope.original_length() : 2048},
-          {"short_factor", longrope.short_factors()},
-          {"long_factor", longrope.long_factors()}};
-      if (longrope.has_attention_factor()) {
-        block["attention_factor"] = longrope.attention_factor();
-      }
-      return block;
-    }
-    case v1::RopeScheme::kProportional: {
-      const v1::ProportionalScaling& proportional = rope.proportional();
-      return {
-          {"rope_type", "proportional"},
-          {"partial_rotary_factor",
-           proportional.has_share() ? proportional.share() : 1.0},
-          {"factor", proportional.has_factor() ? proportional.factor() : 1.0}};
-    }
-    case v1::RopeScheme::SCALING_NOT_SET:
-      break;
-  }
-  return {{"rope_type", "default"}};
-}
-
-absl::StatusOr<Json> RopeFields(const v1::RopeScheme& rope, int64_t head_dim) {
-  const double theta = rope.has_base() ? rope.base() : 10000;
-  Json fields = {{"rope_theta", theta}};
-  if (rope.has_rotary_dim()) {
-    if (head_dim < rope.rotary_dim()) {
-      return absl::InvalidArgumentError(
-          "rotary_dim is written as a share of the head; say how large a head "
-          "is");
-    }
-    fields["partial_rotary_factor"] =
-        static_cast<double>(rope.rotary_dim()) / static_cast<double>(head_dim);
-  }
-  if (rope.has_dynamic_ntk()) {
-    fields["max_position_embeddings"] = rope.dynamic_ntk().has_max_position()
-                                            ? rope.dynamic_ntk().max_position()
-                                            : 2048;
-  }
-  if (rope.scaling_case() != v1::RopeScheme::SCALING_NOT_SET) {
-    fields["rope_scaling"] = ScalingBlock(rope);
-  }
-  return fields;
-}
-
 }  // namespace
 
 absl::StatusOr<HfModel> ReadHfConfig(absl::string_view text) {
@@ -497,40 +414,6 @@ absl::StatusOr<HfModel> ReadHfConfig(absl::string_view text) {
     return model;
   }
   return Reader(json).Read();
-}
-
-absl::StatusOr<Json> WriteHfConfig(const v1::Scheme& scheme, int64_t head_dim) {
-  if (scheme.has_randomized()) {
-    return absl::InvalidArgumentError(
-        "no configuration says that positions are randomised");
-  }
-  switch (scheme.kind_case()) {
-    case v1::Scheme::kRope:
-      return RopeFields(scheme.rope(), head_dim);
-    case v1::Scheme::kAlibi: {
-      Json fields = {{"alibi", true}};
-      if (scheme.alibi().has_bias_max()) {
-        fields["alibi_bias_max"] = scheme.alibi().bias_max();
-      }
-      return fields;
-    }
-    case v1::Scheme::kT5Bias: {
-      const v1::T5BiasScheme& t5 = scheme.t5_bias();
-      return Json{{"relative_attention_num_buckets",
-                   t5.has_bucket_count() ? t5.bucket_count() : 32},
-                  {"relative_attention_max_distance",
-                   t5.has_max_distance() ? t5.max_distance() : 128}};
-    }
-    case v1::Scheme::kLearned:
-      return Json{
-          {"position_embedding_type", "absolute"},
-          {"max_position_embeddings", scheme.learned().has_max_length()
-                                          ? scheme.learned().max_length()
-                                          : 512}};
-    default:
-      return absl::InvalidArgumentError(
-          "no published configuration has a field for this scheme");
-  }
 }
 
 }  // namespace locus::client

@@ -1,0 +1,352 @@
+"""Tools around schemes, from outside: published configurations, layouts, explanations.
+
+    scheme_tools_test.py LOCUS
+"""
+
+import array
+import ast
+import itertools
+import json
+import math
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+LOCUS = sys.argv[1]
+HALVES = "layout: ROPE_LAYOUT_HALF_SPLIT"
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+         "num_key_value_heads": 8, "max_position_embeddings": 4096, "vocab_size": 32000}
+# Each type of scaling as models are published with it, and what it means.
+SCALINGS = (
+    ({"rope_type": "default"}, ""),
+    ({"rope_type": "linear", "factor": 2.0}, " linear { factor: 2 }"),
+    ({"rope_type": "ntk", "factor": 2.5}, " ntk { factor: 2.5 }"),
+    ({"rope_type": "dynamic", "factor": 4.0},
+     " dynamic_ntk { factor: 4 max_position: 4096 }"),
+    ({"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024,
+      "beta_fast": 24.0, "beta_slow": 2.0, "mscale": 0.5, "mscale_all_dim": 0.25,
+      "truncate": False},
+     " yarn { factor: 4 original_length: 1024 beta_fast: 24 beta_slow: 2 truncate: false "
+     "mscale: 0.5 mscale_all_dim: 0.25 }"),
+    ({"rope_type": "yarn", "factor": 4.0, "attention_factor": 1.25},
+     " yarn { factor: 4 original_length: 4096 attention_factor: 1.25 }"),
+    ({"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+      "original_max_position_embeddings": 512},
+     " llama3 { factor: 8 low_freq_factor: 1 high_freq_factor: 4 original_length: 512 }"),
+    ({"rope_type": "longrope", "factor": 4.0, "original_max_position_embeddings": 1024,
+      "short_factor": [1.0] * 2, "long_factor": [2.0, 3.0]},
+     " longrope { factor: 4 original_length: 1024 short_factors: 1 short_factors: 1 "
+     "long_factors: 2 long_factors: 3 }"),
+    ({"rope_type": "proportional", "factor": 2.0, "partial_rotary_factor": 0.25},
+     " proportional { share: 0.25 factor: 2 }"),
+)
+
+
+def run(*arguments):
+    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def write_npy(path, shape, values, code):
+    descr = {"f": "<f4", "d": "<f8"}[code]
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
+    header += " " * (-(11 + len(header)) % 64) + "\n"
+    with open(path, "wb") as file:
+        file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little"))
+        file.write(header.encode() + array.array(code, values).tobytes())
+
+
+def read_npy(path):
+    """Shape and numbers."""
+    with open(path, "rb") as file:
+        content = file.read()
+    size = int.from_bytes(content[8:10], "little")
+    header = ast.literal_eval(content[10:10 + size].decode())
+    code = {"<f4": "f", "<f8": "d"}[header["descr"]]
+    return header["shape"], array.array(code, content[10 + size:]).tolist()
+
+
+class ToolTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def ok(self, *arguments):
+        """What it prints, and what it notes."""
+        result = run(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result.stdout, result.stderr
+
+    def fails(self, pattern, *arguments):
+        result = run(*arguments)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertRegex(result.stderr, pattern)
+
+    def config(self, fields):
+        with open(self.path("config.json"), "w", encoding="utf-8") as file:
+            json.dump(fields, file)
+        return self.path("config.json")
+
+    def scheme_of(self, fields):
+        """The scheme as text, and the notes."""
+        out, notes = self.ok("hf-config", "--hf-config", self.config(fields))
+        return re.match(r"scheme +(.*?) *\n", out).group(1), notes
+
+
+class ReadConfigTest(ToolTest):
+    def test_every_type_of_scaling_in_both_spellings(self):
+        for block, meaning in SCALINGS:
+            older = {**block, "type": block["rope_type"]}
+            del older["rope_type"]
+            head = {"head_dim": 4} if "short_factor" in block else {}
+            want = f"rope {{ base: 500000 {HALVES}{meaning} }}"
+            for fields in ({**LLAMA, **head, "rope_theta": 500000.0, "rope_scaling": block},
+                           {**LLAMA, **head, "rope_theta": 500000.0, "rope_scaling": older},
+                           {**LLAMA, **head, "rope_parameters": {**block, "rope_theta": 5e5}}):
+                with self.subTest(fields):
+                    self.assertEqual(self.scheme_of(fields), (want, ""))
+
+    def test_longrope_takes_the_ratio_of_lengths(self):
+        block = {"type": "longrope", "short_factor": [1.0, 1.0], "long_factor": [2.0, 3.0]}
+        scheme, _ = self.scheme_of({**LLAMA, "head_dim": 4, "rope_scaling": block,
+                                    "max_position_embeddings": 131072,
+                                    "original_max_position_embeddings": 4096})
+        self.assertIn("longrope { factor: 32 original_length: 4096 ", scheme)
+
+    def test_part_of_a_head(self):
+        for fields in ({"partial_rotary_factor": 0.4, "head_dim": 80},
+                       {"rope_parameters": {"rope_type": "default", "rope_theta": 1e4,
+                                            "partial_rotary_factor": 0.4}, "head_dim": 80},
+                       {"rotary_pct": 0.25}, {"rotary_dim": 32}):
+            with self.subTest(fields):
+                scheme, _ = self.scheme_of({**LLAMA, **fields})
+                self.assertEqual(scheme, f"rope {{ base: 10000 {HALVES} rotary_dim: 32 }}")
+
+    def test_neighbouring_channels(self):
+        for fields in ({"model_type": "gptj"}, {"model_type": "llama4_text"},
+                       {"rope_interleave": True}):
+            with self.subTest(fields):
+                scheme, notes = self.scheme_of({**LLAMA, **fields})
+                self.assertEqual((scheme, notes),
+                                 ("rope { base: 10000 layout: ROPE_LAYOUT_INTERLEAVED }", ""))
+        scheme, _ = self.scheme_of({**LLAMA, "model_type": "deepseek_v3",
+                                    "rope_interleave": False})
+        self.assertEqual(scheme, f"rope {{ base: 10000 {HALVES} }}")
+
+    def test_the_part_of_a_head_that_has_its_own_projection(self):
+        path = self.config({**LLAMA, "model_type": "deepseek_v3", "qk_rope_head_dim": 64,
+                            "qk_nope_head_dim": 128})
+        out, notes = self.ok("hf-config", "--hf-config", path)
+        self.assertRegex(out, r"head dimension +64\n")
+        self.assertEqual(notes, "")
+
+    def test_alibi_in_every_spelling(self):
+        for fields, want in (({"model_type": "bloom"}, "alibi { }"), ({"alibi": True}, "alibi { }"),
+                             ({"use_alibi": True}, "alibi { }"),
+                             ({"position_embedding_type": "alibi"}, "alibi { }"),
+                             ({"attn_config": {"alibi": True, "alibi_bias_max": 16}},
+                              "alibi { bias_max: 16 }")):
+            with self.subTest(fields):
+                self.assertEqual(self.scheme_of({"num_attention_heads": 8, **fields}), (want, ""))
+        scheme, _ = self.scheme_of({**LLAMA, "alibi": False})
+        self.assertTrue(scheme.startswith("rope"))
+
+    def test_says_what_it_did_not_understand(self):
+        _, notes = self.scheme_of({**LLAMA, "no_rope_layers": [1, 0], "rope_local_base_freq": 1e4,
+                                   "rope_scaling": {"type": "linear", "factor": 2, "wobble": 1}})
+        for name in ("no_rope_layers", "rope_local_base_freq", "rope_scaling.wobble"):
+            self.assertIn(f"not understood: {name}\n", notes)
+        self.assertEqual(notes.count("\n"), 3)
+
+    def test_what_makes_no_sense_is_refused(self):
+        for fields, pattern in (({"rope_scaling": {"type": "spiral", "factor": 2}}, "spiral"),
+                                ({"rope_scaling": {"type": "linear"}}, "factor is missing"),
+                                ({"rope_theta": "much"}, "rope_theta is not a number")):
+            self.fails(pattern, "hf-config", "--hf-config", self.config(fields))
+        self.fails("--hf-config", "hf-config", "--hf-config", self.path("missing.json"))
+
+    def test_a_configuration_is_a_scheme_wherever_one_is_named(self):
+        path = self.config({**LLAMA, "hidden_size": 32, "num_attention_heads": 4,
+                            "rope_scaling": {"type": "linear", "factor": 2.0}})
+        scheme = ("--scheme", f"rope {{ {HALVES} linear {{ factor: 2 }} }}")
+        for command in (("encode", "--dim", "8", "--positions", "0:5"),
+                        ("attend", "--tokens", "a b c", "--dim", "8"),
+                        ("explain", "--dim", "8", "--json"),
+                        ("check", "--json"),
+                        ("evaluate", "--pattern", "--no-out", "--quiet", "--dim", "16",
+                         "--train-length", "8")):
+            with self.subTest(command):
+                self.assertEqual(self.ok(*command, "--hf-config", path),
+                                 self.ok(*command, *scheme))
+        # On its own it says what it means.
+        self.assertEqual(self.ok("--hf-config", path), self.ok("hf-config", "--hf-config", path))
+
+
+class WriteConfigTest(ToolTest):
+    def written(self, scheme, *flags):
+        out, notes = self.ok("hf-config", "--scheme", scheme, *flags)
+        return json.loads(out), notes
+
+    def test_what_is_written_is_read_as_the_same(self):
+        for _, meaning in SCALINGS:
+            scheme = f"rope {{ base: 500000 {HALVES}{meaning} }}"
+            with self.subTest(scheme):
+                fields, notes = self.written(scheme)
+                self.assertEqual(notes, "")
+                self.assertEqual(self.scheme_of({"head_dim": 4, **fields}), (scheme, ""))
+
+    def test_defaults_are_written_out(self):
+        for name, factor in (("linear", 1), ("ntk", 1), ("dynamic_ntk", 1), ("yarn", 1),
+                             ("llama3", 8), ("proportional", 1)):
+            fields, _ = self.written(f"rope {{ {HALVES} {name} {{}} }}")
+            self.assertEqual(fields["rope_scaling"]["factor"], factor, name)
+
+    def test_any_part_of_any_head_survives(self):
+        for head_dim in (48, 80, 96, 112, 192, 256):
+            for rotary_dim in range(2, head_dim, 2):
+                share = rotary_dim / head_dim
+                if int(head_dim * share) == rotary_dim and rotary_dim % 10:
+                    continue  # those that division rounds down, and some others
+                fields, _ = self.written(f"rope {{ {HALVES} rotary_dim: {rotary_dim} }}",
+                                         "--dim", str(head_dim))
+                self.assertEqual(int(head_dim * fields["partial_rotary_factor"]), rotary_dim)
+
+    def test_says_what_it_left_out(self):
+        for scheme, word in (("rope", "layout"), ("rope { layout: INTERLEAVED }", "layout"),
+                             (f"rope {{ {HALVES} angles: FLOAT32 }}", "angles"),
+                             ("t5_bias { bidirectional: true }", "bidirectional"),
+                             ("alibi { symmetric: true }", "symmetric")):
+            _, notes = self.written(scheme)
+            self.assertRegex(notes, rf"^locus: {word} is left out", scheme)
+
+    def test_what_no_configuration_says_is_refused(self):
+        for scheme in ("fire", "xpos", "alibi { slopes: 1 }", "alibi { rule: COURSE }",
+                       "rope {} randomized {}", "rope {} layers {}", "rope { rotary_dim: 4 }"):
+            self.fails("--scheme", "hf-config", "--scheme", scheme)
+
+
+class ConvertLayoutTest(ToolTest):
+    def converted(self, name, shape, values, code, *flags):
+        write_npy(self.path("in.npy"), shape, values, code)
+        self.ok("convert-layout", *flags, self.path("in.npy"), self.path(name))
+        return read_npy(self.path(name))
+
+    def test_halves_hold_even_then_odd_channels(self):
+        shape, values = self.converted("out.npy", (8, 1), range(8), "f", "--to", "half-split",
+                                       "--heads", "1")
+        self.assertEqual((shape, values), ((8, 1), [0, 2, 4, 6, 1, 3, 5, 7]))
+        _, values = self.converted("out.npy", (8, 1), range(8), "f", "--to", "interleaved",
+                                   "--heads", "1")
+        self.assertEqual(values, [0, 4, 1, 5, 2, 6, 3, 7])
+
+    def test_there_and_back_is_the_same_for_every_shape(self):
+        shapes = (((12, 5), ("--heads", "3")), ((5, 12), ("--heads", "2", "--axis", "1")),
+                  ((2, 16, 3), ("--heads", "2", "--axis", "1", "--rotary-dim", "4")))
+        for code, (shape, flags) in itertools.product("fd", shapes):
+            rng = random.Random(1)
+            values = array.array(code, [rng.gauss(0, 1) for _ in range(math.prod(shape))]).tolist()
+            _, there = self.converted("a.npy", shape, values, code, "--to", "half-split", *flags)
+            self.assertNotEqual(there, values)
+            back = self.converted("b.npy", shape, there, code, "--to", "interleaved", *flags)
+            self.assertEqual(back, (shape, values))
+
+    def test_the_tail_of_a_partly_turned_head_stays(self):
+        _, values = self.converted("out.npy", (12,), range(12), "f", "--to", "half-split",
+                                   "--heads", "2", "--rotary-dim", "4")
+        self.assertEqual(values, [0, 2, 1, 3, 4, 5, 6, 8, 7, 9, 10, 11])
+
+    def test_scores_are_the_same_in_the_other_layout(self):
+        """Queries and keys permuted alike, attended in the other layout."""
+        rng = random.Random(2)
+        tensors = {name: [rng.gauss(0, 1) for _ in range(2 * 6 * 8)] for name in "qkv"}
+        for name, values in tensors.items():
+            write_npy(self.path(f"{name}.npy"), (1, 2, 6, 8), values, "d")
+        for name in "qk":
+            self.ok("convert-layout", "--to", "half-split", "--heads", "1", "--axis", "3",
+                    self.path(f"{name}.npy"), self.path(f"{name}.half.npy"))
+
+        def attended(layout, suffix):
+            self.ok("attend", "--scheme", f"rope {{ layout: {layout} }}", "--q",
+                    self.path(f"q{suffix}"), "--k", self.path(f"k{suffix}"), "--v",
+                    self.path("v.npy"), "--output", self.path("y.npy"))
+            return read_npy(self.path("y.npy"))[1]
+
+        for a, b in zip(attended("INTERLEAVED", ".npy"), attended("HALF_SPLIT", ".half.npy")):
+            self.assertAlmostEqual(a, b, places=12)
+
+    def test_wrong_sizes_are_refused(self):
+        write_npy(self.path("in.npy"), (12, 2), range(24), "f")
+        for flags, pattern in ((("--to", "sideways", "--heads", "2"), "--to"),
+                               (("--to", "half-split", "--heads", "5"), "--heads"),
+                               (("--to", "half-split", "--heads", "4"), "--rotary-dim"),
+                               (("--to", "half-split", "--heads", "2", "--axis", "2"), "--axis")):
+            self.fails(pattern, "convert-layout", *flags, self.path("in.npy"), self.path("o.npy"))
+        self.assertFalse(os.path.exists(self.path("o.npy")))
+
+
+class ExplainTest(ToolTest):
+    def explained(self, scheme, *flags):
+        return json.loads(self.ok("explain", "--scheme", scheme, "--json", *flags)[0])
+
+    def test_wavelengths_and_turns_of_a_rotation(self):
+        found = self.explained("rope { base: 100 linear { factor: 2 } }", "--dim", "4", "--trained",
+                               "50", "--target", "100")
+        for pair, w in zip(found["pairs"], (1, 0.1)):
+            self.assertAlmostEqual(pair["unscaled_frequency"], w, places=12)
+            self.assertAlmostEqual(pair["wavelength"], 4 * math.pi / w, places=9)
+            self.assertAlmostEqual(pair["trained_turns"], 50 * w / (2 * math.pi), places=12)
+            self.assertAlmostEqual(pair["target_turns"], 50 * w / (2 * math.pi), places=12)
+        self.assertEqual(found["never_completed"], [1])
+
+    def test_wavelengths_and_turns_of_a_table(self):
+        for layout, frequencies in (("INTERLEAVED", (1, 0.1)), ("HALVES", (1, 0.1)),
+                                    ("TENSOR2TENSOR", (1, 0.01))):
+            found = self.explained(f"sinusoidal {{ base: 100 layout: {layout} }}", "--dim", "4",
+                                   "--trained", "50", "--target", "200")
+            for pair, w in zip(found["pairs"], frequencies):
+                self.assertAlmostEqual(pair["frequency"], w, places=12)
+                self.assertAlmostEqual(pair["wavelength"], 2 * math.pi / w, places=9)
+                self.assertAlmostEqual(pair["trained_turns"], 50 * w / (2 * math.pi), places=12)
+                self.assertAlmostEqual(pair["target_turns"], 200 * w / (2 * math.pi), places=12)
+            self.assertEqual(found["never_completed"], [1])
+        text, _ = self.ok("explain", "--scheme", "sinusoidal", "--dim", "8", "--trained", "512")
+        self.assertIn("2 of 4 pairs (2 to 3) never complete a turn in training", text)
+        self.assertNotIn("attention factor", text)
+
+    def test_a_learned_table_ends(self):
+        found = self.explained("learned { max_length: 100 policy: WRAP }", "--dim", "4",
+                               "--trained", "60")
+        self.assertEqual(found, {"table_length": 100, "policy": "WRAP", "trained_length": 60,
+                                 "untrained_rows": 40})
+        text, _ = self.ok("explain", "--scheme", "learned { max_length: 300 }", "--dim", "4")
+        self.assertIn("300 rows", text)
+        self.assertIn("ERROR", text)
+
+    def test_slopes_and_buckets(self):
+        self.assertEqual(self.explained("alibi", "--heads", "4")["slopes"],
+                         [2.0 ** -2, 2.0 ** -4, 2.0 ** -6, 2.0 ** -8])
+        edges = self.explained("t5_bias { bidirectional: true }", "--heads", "2")["bucket_edges"]
+        self.assertEqual(edges, [*range(1, 9), 12, 16, 23, 32, 46, 64, 91])
+
+    def test_every_scheme_that_does_something_is_drawn(self):
+        for scheme in ("rope", "xpos", "sinusoidal", "learned { policy: CLAMP }", "alibi",
+                       "t5_bias", "kerple", "fire", "sandwich"):
+            for suffix in ("svg", "png"):
+                picture = self.path(f"picture.{suffix}")
+                self.ok("explain", "--scheme", scheme, "--plot", picture)
+                with open(picture, "rb") as file:
+                    start = file.read(200)
+                self.assertTrue(start.startswith(b"\x89PNG") if suffix == "png"
+                                else b"<svg" in start, scheme)
+        self.fails("none", "explain", "--scheme", "none")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])

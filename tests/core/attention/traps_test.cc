@@ -1,0 +1,251 @@
+// What implementations of position schemes got wrong, each with a small case
+// that a wrong one fails. What else is known of each stands with its scheme.
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/attention/module.h"
+#include "core/base/status.h"
+#include "tests/core/attention/twin.h"
+#include "tests/core/testing.h"
+
+namespace locus {
+namespace {
+
+using testing::Bytes;
+using testing::MakeTensor;
+using testing::MustCreate;
+using testing::MustMake;
+using testing::Problem;
+using testing::RandomTensor;
+using testing::Values;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// [1, heads, 1, keys] of one query without content: scores are what is added.
+std::vector<double> WeightsOf(const Scheme& scheme, int64_t keys,
+                              AttentionOptions options, int64_t queries = 1,
+                              int64_t heads = 1) {
+  const Tensor q = MakeTensor(DType::kFloat64, {1, heads, queries, 2},
+                              std::vector<double>(2 * queries * heads, 0.0));
+  const Tensor k = MakeTensor(DType::kFloat64, {1, heads, keys, 2},
+                              std::vector<double>(2 * keys * heads, 0.0));
+  options.return_weights = true;
+  auto job = AttentionJob::Create(scheme, {q.view(), k.view(), k.view()},
+                                  std::move(options));
+  EXPECT_TRUE(job.ok()) << job.status();
+  ThreadPool pool(1);
+  return Values(*job->Run(pool, nullptr)->weights);
+}
+
+TEST(TrapsTest, AnglesInSinglePrecisionErrBy3e8TimesThePosition) {
+  ThreadPool pool(1);
+  for (const int64_t position : {10'000L, 1'000'000L, 1L << 31}) {
+    EncodeOptions options;
+    options.dim = 64;
+    options.positions = *Positions::Ids({position});
+    const auto job = EncodeJob::Create(*MustMake("rope"), options);
+    const auto encoding = job->Run(pool, nullptr);
+    const auto& rotation = std::get<RotationEncoding>(encoding->numbers);
+    const auto cos = Values(rotation.cos);
+    for (int64_t k = 0; k < 32; ++k) {
+      const long double angle =
+          static_cast<long double>(position) *
+          powl(10000.0L, -static_cast<long double>(k) / 32);
+      EXPECT_NEAR(cos[k], static_cast<double>(cosl(angle)), 2e-6);
+    }
+  }
+}
+
+TEST(TrapsTest, FastMathIsOff) {
+#ifdef __FAST_MATH__
+  FAIL() << "range reduction and infinities break";
+#endif
+  volatile double infinity = kInfinity;
+  EXPECT_TRUE(std::isnan(infinity - infinity));
+}
+
+TEST(TrapsTest, PositionsAreAnyIdsForEveryScheme) {
+  for (const SchemeInfo& info : AllSchemes()) {
+    const auto scheme = MustMake(info.name);
+    const auto row = [&](std::vector<int64_t> ids) {
+      EncodeOptions options;
+      options.dim = 8;
+      options.head_count = 2;
+      options.positions = *Positions::Ids(ids);
+      if (info.site == Site::kScores) {
+        options.key_positions = *Positions::Ids({3});
+      }
+      // The same call, so that what looks at its length sees the same.
+      options.input.reset();
+      const auto job = EncodeJob::Create(*scheme, options);
+      EXPECT_TRUE(job.ok()) << info.name << job.status();
+      ThreadPool pool(1);
+      return *job->Run(pool, nullptr);
+    };
+    if (info.site == Site::kNowhere) continue;
+    const Encoding mixed = row({500, 7, 7, 0, 500});
+    const Encoding apart = row({0, 7, 500});
+    const auto table = [](const Encoding& encoding) {
+      if (const auto* code = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
+        return Values(code->table);
+      }
+      if (const auto* turn = std::get_if<RotationEncoding>(&encoding.numbers)) {
+        return Values(turn->cos);
+      }
+      return Values(std::get<BiasEncoding>(encoding.numbers).bias);
+    };
+    // Rows by position; biases have [heads, queries, 1].
+    const std::vector<double> a = table(mixed);
+    const std::vector<double> b = table(apart);
+    const size_t groups = info.site == Site::kScores ? 2 : 1;
+    const size_t width = a.size() / 5 / groups;
+    const size_t order[] = {2, 1, 1, 0, 2};
+    for (size_t g = 0; g < groups; ++g) {
+      for (size_t n = 0; n < 5; ++n) {
+        for (size_t c = 0; c < width; ++c) {
+          EXPECT_EQ(a[(g * 5 + n) * width + c],
+                    b[(g * 3 + order[n]) * width + c])
+              << info.name;
+        }
+      }
+    }
+  }
+}
+
+TEST(TrapsTest, NegativePositionsAreRefused) {
+  EXPECT_FALSE(Positions::Ids({3, -1}).ok());
+  EXPECT_FALSE(Positions::Range(-1, 2).ok());
+}
+
+TEST(TrapsTest, TheBiasIsAddedAfterTheScale) {
+  Arguments slope;
+  slope.Set("slopes", std::vector<double>{1.0});
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 1;
+  options.scale = 0.001;
+  const auto weights = WeightsOf(*MustMake("alibi", slope), 2, options);
+  EXPECT_NEAR(weights[0] / weights[1], std::exp(-1), 1e-12);
+}
+
+TEST(TrapsTest, TheSoftcapComesBeforeBiasAndMask) {
+  Arguments slope;
+  slope.Set("slopes", std::vector<double>{10.0});
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 1;
+  options.softcap = 1;
+  const auto capped = WeightsOf(*MustMake("alibi", slope), 2, options);
+  EXPECT_NEAR(capped[0] / capped[1], std::exp(-10), 1e-12);
+  const Tensor mask = MakeTensor(DType::kFloat64, {2}, {-10, 0});
+  options.mask = mask.view();
+  const auto masked = WeightsOf(*MustMake("none"), 2, options);
+  EXPECT_NEAR(masked[0] / masked[1], std::exp(-10), 1e-12);
+}
+
+TEST(TrapsTest, MasksComposeAndNeverMultiplyZeroByInfinity) {
+  // Hidden by the mask, by causality, by both, and by neither.
+  const Tensor mask =
+      MakeTensor(DType::kFloat64, {4}, {-kInfinity, 0, -kInfinity, 0});
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 1;
+  options.mask = mask.view();
+  EXPECT_EQ(WeightsOf(*MustMake("none"), 4, options),
+            (std::vector<double>{0, 1, 0, 0}));
+}
+
+TEST(TrapsTest, AFullyMaskedRowIsZeroNotNaN) {
+  const Tensor mask =
+      MakeTensor(DType::kFloat64, {3}, {-kInfinity, -kInfinity, -kInfinity});
+  AttentionOptions options;
+  options.mask = mask.view();
+  EXPECT_EQ(WeightsOf(*MustMake("rope"), 3, options),
+            (std::vector<double>{0, 0, 0}));
+}
+
+TEST(TrapsTest, ALargeNegativeMaskIsNotInfinite) {
+  const Tensor mask = MakeTensor(DType::kFloat64, {2}, {-1e30, -1e30});
+  AttentionOptions options;
+  options.mask = mask.view();
+  EXPECT_EQ(WeightsOf(*MustMake("none"), 2, options),
+            (std::vector<double>{0.5, 0.5}));
+}
+
+TEST(TrapsTest, CausalityIsTopLeftUnlessTheQueriesAreMoved) {
+  AttentionOptions options;
+  options.causal = true;
+  EXPECT_EQ(WeightsOf(*MustMake("none"), 3, options, 2),
+            (std::vector<double>{1, 0, 0, 0.5, 0.5, 0}));
+  options.bottom_right = true;
+  EXPECT_EQ(WeightsOf(*MustMake("none"), 2, options, 1),
+            (std::vector<double>{0.5, 0.5}));
+}
+
+TEST(TrapsTest, TheOffsetMovesPositionsToo) {
+  Arguments slope;
+  slope.Set("slopes", std::vector<double>{1.0});
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 5;
+  const auto weights = WeightsOf(*MustMake("alibi", slope), 2, options);
+  // Five and four behind.
+  EXPECT_NEAR(weights[0] / weights[1], std::exp(-1), 1e-12);
+}
+
+TEST(TrapsTest, GroupedHeadsAreNeighboursNotRemainders) {
+  const Tensor q = RandomTensor(DType::kFloat64, {1, 4, 1, 2}, 1, "q");
+  const Tensor k = RandomTensor(DType::kFloat64, {1, 2, 1, 2}, 1, "k");
+  // One key each: the output is the value of the head that is used.
+  const Tensor v = MakeTensor(DType::kFloat64, {1, 2, 1, 1}, {10, 20});
+  auto job = AttentionJob::Create(*MustMake("none"),
+                                  {q.view(), k.view(), v.view()}, {});
+  ThreadPool pool(1);
+  EXPECT_EQ(Values(job->Run(pool, nullptr)->output),
+            (std::vector<double>{10, 10, 20, 20}));
+}
+
+TEST(TrapsTest, OddSizesAreRefused) {
+  Arguments odd;
+  odd.Set("rotary_dim", int64_t{3});
+  EXPECT_FALSE(MustMake("rope", odd)->Compile({.dim = 8}).ok());
+  const Tensor x = RandomTensor(DType::kFloat32, {1, 2, 6}, 1, "x");
+  ModuleInputs inputs;
+  inputs.x = x.view();
+  inputs.head_count = 4;
+  EXPECT_EQ(FieldOf(ModuleJob::Create(*MustMake("none"), inputs, {}).status()),
+            "module.head_count");
+}
+
+// Two schemes that draw from one seed draw the same as each would alone.
+TEST(TrapsTest, RandomComponentsHaveStreamsOfTheirOwn) {
+  std::vector<std::string> purposes = {
+      "learned.table/0", "learned.random/0", "t5_bias.table", "kerple.p",
+      "kerple.a",        "fire.w1",          "fire.b1",       "fire.w2",
+      "fire.b2",         "module.wq",        "module.wk"};
+  std::vector<uint64_t> first;
+  for (const std::string& purpose : purposes) {
+    first.push_back(RandomStream(7, purpose).Next());
+  }
+  std::sort(first.begin(), first.end());
+  EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
+}
+
+TEST(TrapsTest, AlibisFarthestPenaltyIsNoMask) {
+  // The gentlest of 8 heads, at the farthest of 512 keys: a weight to be seen.
+  AttentionOptions options;
+  options.causal = true;
+  options.query_offset = 511;
+  const auto weights = WeightsOf(*MustMake("alibi"), 512, options, 1, 8);
+  EXPECT_GT(weights[7 * 512], 1e-4);
+  // So the future has to be hidden in another way.
+  const auto hidden = WeightsOf(*MustMake("alibi"), 513, options, 1, 8);
+  for (int64_t h = 0; h < 8; ++h) EXPECT_EQ(hidden[h * 513 + 512], 0);
+}
+
+}  // namespace
+}  // namespace locus
