@@ -1,7 +1,12 @@
-# The service and its client in a small image: ./run image builds it, and
-# deploy/README.md says how to run it.
+# The service and its client, and of Debian only the files that they use: no
+# shell, no package manager. ./run image builds it, deploy/prove-image.sh proves
+# it, and deploy/README.md says how to run it.
+#
+# A digest in place of the tag (--build-arg BASE=debian@sha256:...) pins what
+# everything else is made from.
+ARG BASE=debian:bookworm-slim
 
-FROM debian:bookworm-slim AS builder
+FROM $BASE AS builder
 WORKDIR /src
 COPY run ./
 RUN ./run setup
@@ -10,18 +15,23 @@ RUN cmake --preset release -DLOCUS_BUILD_TESTS=OFF -DLOCUS_BUILD_BENCHMARKS=OFF 
  && cmake --build --preset release --parallel "$(nproc)" --target locusd locus \
  && install -D --strip --target-directory=/out build/release/locusd build/release/locus
 
-FROM debian:bookworm-slim
+# The same programs beside packages of libraries only, none for developers, so
+# that what is collected is what users of those packages run.
+FROM $BASE AS root
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
       libgrpc++1.51 libhwy1 libprometheus-cpp-core1.0 libcivetweb1 \
-      libpangocairo-1.0-0 libcairo2 fonts-dejavu-core \
- && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/cache/debconf/*-old \
-      /var/lib/dpkg/*-old /var/log/apt /var/log/dpkg.log
+      libpangocairo-1.0-0 libcairo2 fonts-dejavu-core
 COPY --from=builder /out/ /usr/local/bin/
-COPY LICENSE /usr/share/licenses/locus/
+COPY deploy/collect-root.sh LICENSE /
+ARG SOURCE_DATE_EPOCH=0
+RUN sh /collect-root.sh /root-of-image
+
+FROM scratch
+COPY --from=root /root-of-image/ /
 # A number, so that a cluster can see it is not root.
 USER 65532:65532
-ENV LOCUS_LISTEN=0.0.0.0:50051 LOCUS_HTTP=0.0.0.0:9464
+ENV PATH=/usr/local/bin LOCUS_LISTEN=0.0.0.0:50051 LOCUS_HTTP=0.0.0.0:9464
 EXPOSE 50051 9464
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s \

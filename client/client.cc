@@ -13,11 +13,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "client/security.h"
+#include "client/status_macros.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
-#include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
@@ -307,27 +307,33 @@ grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
   return arguments;
 }
 
-static std::shared_ptr<grpc::Channel> MakeChannel(
-    const std::string& address, const ClientOptions& options) {
+static std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                                  const ClientOptions& options,
+                                                  const Security& security) {
   grpc::ChannelArguments arguments = MakeChannelArguments(options);
   if (absl::StartsWith(address, "dns:")) {
     // Several servers may have the name: calls go in turn to all that say they
     // serve.
     arguments.SetLoadBalancingPolicyName("round_robin");
-    arguments.SetServiceConfigJSON(
-        R"({"healthCheckConfig":{"serviceName":""}})");
+    if (security.covers_every_call()) {
+      arguments.SetServiceConfigJSON(
+          R"({"healthCheckConfig":{"serviceName":""}})");
+    }
   }
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return security.MakeChannel(address, std::move(arguments));
 }
 
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
     const ClientOptions& options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  CLIENT_ASSIGN_OR_RETURN(const std::shared_ptr<const Security> security,
+                          Security::Load(options.security));
   auto impl = std::make_unique<Impl>(options);
   for (const absl::string_view part : absl::StrSplit(options.address, ',')) {
     const std::string address(absl::StripAsciiWhitespace(part));
-    impl->Add(address, MakeChannel(address, options), /*has_state=*/true);
+    CLIENT_RETURN_IF_ERROR(security->CheckAddress(address));
+    impl->Add(address, MakeChannel(address, options, *security),
+              /*has_state=*/true);
   }
   return std::unique_ptr<Client>(new Client(std::move(impl)));
 }

@@ -30,6 +30,7 @@
 #include "client/canceller.h"
 #include "client/errors.h"
 #include "client/retry.h"
+#include "client/security.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
 #include "locus/v1/evaluation.pb.h"
@@ -50,6 +51,7 @@ struct ClientOptions {
   // otherwise for one call.
   absl::Duration timeout = absl::Seconds(60);
   RetryPolicy retry = {};
+  SecurityOptions security = {};
   // The largest message, either way; -1: no limit but Protobuf's own 2 GiB.
   // gRPC's default of 4 MiB is a single head of 16384 tokens.
   int max_message_bytes = -1;
@@ -91,7 +93,7 @@ enum class ServingStatus { kUnknown, kServing, kNotServing };
 class Client {
  public:
   // Opens the connection with the first call, not before. INVALID_ARGUMENT if
-  // an option makes no sense.
+  // an option makes no sense, or a file of `security` cannot be used.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(
       const ClientOptions& options);
 

@@ -17,6 +17,11 @@ if(LOCUS_SANITIZE)
   target_link_options(locus_options INTERFACE -fsanitize=${LOCUS_SANITIZE})
 endif()
 
+# Without a main function: each target brings its own.
+if(LOCUS_FUZZ)
+  target_compile_options(locus_options INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 find_program(LOCUS_CCACHE ccache)
 if(LOCUS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${LOCUS_CCACHE})

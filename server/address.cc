@@ -1,6 +1,8 @@
 #include "server/address.h"
 
+#include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -60,6 +62,20 @@ absl::Status CheckListenAddress(absl::string_view text) {
     return absl::OkStatus();
   }
   return ParseAddress(text).status();
+}
+
+bool IsLocalAddress(absl::string_view text) {
+  if (text.empty() || absl::StartsWith(text, "unix:")) return true;
+  const auto address = ParseAddress(text);
+  if (!address.ok()) return false;
+  if (address->host == "localhost") return true;
+  in_addr v4{};
+  if (inet_pton(AF_INET, address->host.c_str(), &v4) == 1) {
+    return (ntohl(v4.s_addr) >> 24) == 127;
+  }
+  in6_addr v6{};
+  return inet_pton(AF_INET6, address->host.c_str(), &v6) == 1 &&
+         IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
 std::string WhyNotBound(absl::string_view text) {

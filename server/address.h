@@ -21,6 +21,10 @@ absl::StatusOr<Address> ParseAddress(absl::string_view text);
 // Whether RPCs can be served there: host:port, or unix:/path.
 absl::Status CheckListenAddress(absl::string_view text);
 
+// Whether only this machine reaches what is served there: a socket in the file
+// system, a loopback address, or nowhere at all.
+bool IsLocalAddress(absl::string_view text);
+
 // Why binding to `text` failed, found by trying once more: "Address already in
 // use" and the like. Libraries only say that it did.
 std::string WhyNotBound(absl::string_view text);

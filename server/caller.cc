@@ -85,11 +85,12 @@ absl::Status CallerWatch::Check() {
 
 std::string RequestIdOf(const grpc::ServerContext& context) {
   const absl::string_view given = Metadata(context, "x-request-id");
-  const bool visible = absl::c_all_of(given, absl::ascii_isgraph);
-  if (given.empty() || given.size() > kMaxRequestIdBytes || !visible) {
-    return RandomId();
-  }
-  return std::string(given);
+  return IsRequestId(given) ? std::string(given) : RandomId();
+}
+
+bool IsRequestId(absl::string_view text) {
+  return !text.empty() && text.size() <= kMaxRequestIdBytes &&
+         absl::c_all_of(text, absl::ascii_isgraph);
 }
 
 std::string TraceparentOf(const grpc::ServerContext& context) {

@@ -39,6 +39,7 @@ class CallerWatch {
 // The caller's x-request-id if it is 1 to 128 visible ASCII characters, else a
 // random one.
 std::string RequestIdOf(const grpc::ServerContext& context);
+bool IsRequestId(absl::string_view text);
 
 // The caller's traceparent if it is one by the W3C's definition, else empty.
 std::string TraceparentOf(const grpc::ServerContext& context);

@@ -16,13 +16,17 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "server/manual.h"
 #include "server/status.h"
 #include "server/validate.h"
+#include "server/version.h"
 
 namespace locus::server {
 namespace {
 
 constexpr char kFlagFile[] = "flagfile";
+constexpr char kFlagFileHelp[] =
+    "read flags from a file, one name=value per line";
 
 constexpr char kExamples[] = R"(
 Every flag is also an environment variable (--max-queued-calls is
@@ -35,6 +39,8 @@ Examples:
   locusd --listen=0.0.0.0:50051 --http=0.0.0.0:9464
   locusd --listen=127.0.0.1:0             a free port; the log has it
   locusd --listen=unix:/run/locus.sock --http=
+  locusd --listen=0.0.0.0:50051 --tls-cert=server.pem --tls-key=server.key \
+         --auth-tokens=tokens --auth-exempt=health
   locusd --threads=4 --memory-budget-bytes=2GiB --max-queued-calls=64
   LOCUS_THREADS=2 locusd --flagfile=/etc/locusd.flags
 )";
@@ -107,6 +113,28 @@ const std::vector<Flag>& Flags() {
       MakeFlag("http", &O::http,
                "where /metrics, /healthz and /readyz are served; empty: "
                "nowhere [127.0.0.1:9464]"),
+      MakeFlag("tls-cert", &O::tls_cert,
+               "certificate chain in PEM form; read again when it changes"),
+      MakeFlag("tls-key", &O::tls_key, "its private key in PEM form"),
+      MakeFlag("tls-client-ca", &O::tls_client_ca,
+               "clients must show a certificate of one of these authorities"),
+      MakeFlag("auth-tokens", &O::auth_tokens,
+               "file of bearer tokens, one per line; every call needs one"),
+      MakeFlag("auth-exempt", &O::auth_exempt,
+               "what needs no token: health, reflection, metrics, with commas"),
+      MakeFlag("allow-plaintext-tokens", &O::allow_plaintext_tokens,
+               "take tokens without TLS from other machines [false]"),
+      MakeFlag("max-connections", &O::max_connections,
+               "connections at once; more are hung up on; 0: as many as there "
+               "are descriptors for, at most 10000 [0]"),
+      MakeFlag("max-connection-idle-seconds", &O::max_connection_idle_seconds,
+               "when an unused connection is closed; 0: never [1800]"),
+      MakeFlag("max-connection-age-seconds", &O::max_connection_age_seconds,
+               "when any connection is closed; 0: never [0]"),
+      MakeFlag("max-streams", &O::max_streams,
+               "calls of one connection at once; more wait [100]"),
+      MakeFlag("max-metadata-bytes", &O::max_metadata_bytes,
+               "metadata of a call [16KiB]"),
       MakeFlag("threads", &O::threads,
                "threads that compute; 0: all processors [0]"),
       MakeFlag("max-queued-calls", &O::max_queued_calls,
@@ -137,6 +165,13 @@ const std::vector<Flag>& Flags() {
                "evaluations yield to all other work of the machine [true]"),
       MakeFlag("log-calls", &O::log_calls, "log a line per call [true]")};
   return *flags;
+}
+
+std::vector<FlagText> FlagTexts() {
+  std::vector<FlagText> texts;
+  for (const Flag& flag : Flags()) texts.push_back({flag.name, flag.help});
+  texts.push_back({kFlagFile, kFlagFileHelp});
+  return texts;
 }
 
 using Values = std::map<std::string, std::string>;
@@ -219,7 +254,7 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
   CLI::App app("locusd: positional encodings and attention as a service",
                "locusd");
   app.footer(kExamples);
-  app.set_version_flag("--version", absl::StrCat("locusd ", LOCUS_VERSION));
+  app.set_version_flag("--version", VersionLine());
   std::map<std::string, std::string> given;
   std::map<std::string, CLI::Option*> options;
   const auto add = [&](const char* name, const char* help) {
@@ -228,7 +263,12 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   };
   for (const Flag& flag : Flags()) add(flag.name, flag.help);
-  add(kFlagFile, "read flags from a file, one name=value per line");
+  add(kFlagFile, kFlagFileHelp);
+  std::string shell;
+  app.add_option("--completion", shell, "print a script that completes flags")
+      ->type_name("bash");
+  bool manual = false;
+  app.add_flag("--manual", manual, "print the manual page, for man");
   try {
     app.parse(ForParser(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -238,6 +278,12 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(Printable(error.what(), 400), "; see locusd --help"));
+  }
+  if (manual) return ManualPage(FlagTexts(), kExamples);
+  if (!shell.empty()) {
+    if (shell == "bash") return BashCompletion(FlagTexts());
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--completion: \"", Printable(shell, 200), "\" is not bash"));
   }
   for (const auto& [name, option] : options) {
     if (option->count() == 0) continue;

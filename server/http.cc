@@ -23,7 +23,7 @@ struct Reply {
 };
 
 Reply Answer(const HttpContent& content, absl::string_view method,
-             absl::string_view path) {
+             absl::string_view path, absl::string_view authorization) {
   const bool is_metrics = path == "/metrics";
   const bool is_ready = path == "/readyz";
   if (!is_metrics && !is_ready && path != "/healthz") {
@@ -31,6 +31,10 @@ Reply Answer(const HttpContent& content, absl::string_view method,
   }
   if (method != "GET" && method != "HEAD") {
     return {405, "Method Not Allowed", "only GET\n"};
+  }
+  if (is_metrics && content.auth != nullptr &&
+      content.auth->CheckMetrics(authorization) != AuthVerdict::kAllowed) {
+    return {401, "Unauthorized", "a valid bearer token is needed\n"};
   }
   if (is_metrics) {
     return {200, "OK", content.metrics(),
@@ -48,11 +52,14 @@ int BeginRequest(mg_connection* connection) {
   const absl::string_view method(request->request_method);
   const absl::string_view path(
       request->local_uri != nullptr ? request->local_uri : "");
-  const Reply reply = Answer(*content, method, path);
+  const char* const authorization = mg_get_header(connection, "Authorization");
+  const Reply reply = Answer(*content, method, path,
+                             authorization != nullptr ? authorization : "");
   const std::string head =
       absl::StrCat("HTTP/1.1 ", reply.code, " ", reply.reason,
                    "\r\nContent-Type: ", reply.content_type,
                    "\r\nContent-Length: ", reply.body.size(),
+                   reply.code == 401 ? "\r\nWWW-Authenticate: Bearer" : "",
                    reply.code == 405 ? "\r\nAllow: GET, HEAD" : "",
                    "\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n");
   mg_write(connection, head.data(), head.size());

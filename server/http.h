@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/auth.h"
 
 struct mg_context;
 
@@ -16,6 +17,8 @@ namespace locus::server {
 struct HttpContent {
   std::function<std::string()> metrics;
   std::function<bool()> is_ready;
+  // Whether /metrics may be read; null: by anybody. The others always may.
+  const Authenticator* auth = nullptr;
 };
 
 // Serves from construction to destruction, from a few threads of its own, so

@@ -1,5 +1,6 @@
 // locusd: runs the server until it is told to stop.
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -10,7 +11,9 @@
 #include "absl/strings/str_cat.h"
 #include "server/config.h"
 #include "server/log.h"
+#include "server/notify.h"
 #include "server/server.h"
+#include "server/version.h"
 
 namespace locus::server {
 namespace {
@@ -22,6 +25,15 @@ void OpenStandardStreams() {
   for (int fd = 0; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
   }
+}
+
+// Each connection takes descriptors, and the usual limit of 1024 is for
+// programs that call select, as nothing here does.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 sigset_t StopSignals() {
@@ -40,6 +52,7 @@ int Fail(const absl::Status& status) {
 
 int Main(const std::vector<std::string>& arguments) {
   OpenStandardStreams();
+  RaiseDescriptorLimit();
   std::signal(SIGPIPE, SIG_IGN);
   // Blocked before the first thread starts, so that every thread has it so and
   // the signal waits for sigwait.
@@ -56,16 +69,19 @@ int Main(const std::vector<std::string>& arguments) {
   if (!server.ok()) return Fail(server.status());
   WriteLog(LogLine("info", "ready")
                .Add("version", LOCUS_VERSION)
+               .Add("commit", Commit())
                .Add("listen", command->options.listen)
                .Add("grpc_port", (*server)->grpc_port())
                .Add("http", command->options.http)
                .Add("http_port", (*server)->http_port()));
+  Notify("READY=1");
 
   int received = 0;
   sigwait(&stop_signals, &received);
   // From here on a second signal does what signals do.
   pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);
   WriteLog(LogLine("info", "draining").Add("signal", received));
+  Notify("STOPPING=1\nSTATUS=Finishing the calls in flight.");
   (*server)->Shutdown();
   WriteLog(LogLine("info", "stopped"));
   return 0;

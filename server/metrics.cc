@@ -144,11 +144,38 @@ void Metrics::AddGauge(absl::string_view name, absl::string_view help,
       {&GaugeFamily(registry_, name, help).Add(labels), std::move(value)});
 }
 
+void Metrics::AddCounter(absl::string_view name, absl::string_view help,
+                         std::function<int64_t()> value,
+                         const prometheus::Labels& labels) {
+  asked_counters_.push_back(
+      {std::string(name), std::string(help), labels, std::move(value)});
+}
+
+std::vector<prometheus::MetricFamily> Metrics::CollectAskedCounters() const {
+  std::vector<prometheus::MetricFamily> families;
+  for (const AskedCounter& asked : asked_counters_) {
+    if (families.empty() || families.back().name != asked.name) {
+      families.push_back(
+          {asked.name, asked.help, prometheus::MetricType::Counter, {}});
+    }
+    prometheus::ClientMetric metric;
+    for (const auto& [name, value] : asked.labels) {
+      metric.label.push_back({name, value});
+    }
+    metric.counter.value = static_cast<double>(asked.value());
+    families.back().metric.push_back(std::move(metric));
+  }
+  return families;
+}
+
 std::string Metrics::Text() const {
   for (const AskedGauge& asked : asked_gauges_) {
     asked.gauge->Set(asked.value());
   }
   std::vector<prometheus::MetricFamily> families = registry_.Collect();
+  for (prometheus::MetricFamily& family : CollectAskedCounters()) {
+    families.push_back(std::move(family));
+  }
   for (prometheus::MetricFamily& family : CollectProcessMetrics()) {
     families.push_back(std::move(family));
   }

@@ -9,6 +9,7 @@
 #include <prometheus/counter.h>
 #include <prometheus/gauge.h>
 #include <prometheus/histogram.h>
+#include <prometheus/metric_family.h>
 #include <prometheus/registry.h>
 
 #include <array>
@@ -67,6 +68,11 @@ class Metrics {
                 std::function<double()> value,
                 const prometheus::Labels& labels = {});
 
+  // The same for a count that only grows. Those of one name follow each other.
+  void AddCounter(absl::string_view name, absl::string_view help,
+                  std::function<int64_t()> value,
+                  const prometheus::Labels& labels = {});
+
   // Everything in the text format, the process's own figures included.
   std::string Text() const;
 
@@ -75,6 +81,14 @@ class Metrics {
     prometheus::Gauge* gauge;
     std::function<double()> value;
   };
+
+  struct AskedCounter {
+    std::string name;
+    std::string help;
+    prometheus::Labels labels;
+    std::function<int64_t()> value;
+  };
+  std::vector<prometheus::MetricFamily> CollectAskedCounters() const;
 
   prometheus::Registry registry_;
   prometheus::Family<prometheus::Counter>& started_;
@@ -90,6 +104,7 @@ class Metrics {
   prometheus::Counter* evaluation_cells_;
   prometheus::Counter* evaluation_steps_;
   std::vector<AskedGauge> asked_gauges_;
+  std::vector<AskedCounter> asked_counters_;
 };
 
 }  // namespace locus::server

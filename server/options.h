@@ -13,6 +13,30 @@ struct ServerOptions {
   std::string listen = "127.0.0.1:50051";
   // Where /metrics, /healthz and /readyz are served; empty: nowhere.
   std::string http = "127.0.0.1:9464";
+  // Certificate and key in PEM form; empty: plaintext. Clients need one of
+  // `tls_client_ca` unless that is empty.
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  // A file of bearer tokens, one of which every call needs; empty: none does.
+  std::string auth_tokens;
+  // What needs none all the same: health, reflection, metrics, with commas.
+  std::string auth_exempt;
+  // Whether tokens may come in plaintext from another machine.
+  bool allow_plaintext_tokens = false;
+  // Connections at once; more are hung up on. 0: as many as the process has
+  // descriptors for, at most 10000.
+  int max_connections = 0;
+  // When one that nobody uses is closed; when any is, so that clients balance
+  // anew and show certificates anew. 0: never.
+  double max_connection_idle_seconds = 1800;
+  double max_connection_age_seconds = 0;
+  // Calls of one connection at once; more wait in the client, where they cost
+  // us nothing. Fewer than wait here, so that one connection alone is hardly
+  // ever refused; as many as HTTP/2 recommends at least.
+  int max_streams = 100;
+  // What a caller's metadata may have together.
+  int64_t max_metadata_bytes = int64_t{16} << 10;
   // Threads that compute; 0: as many as the machine, or its cgroup, grants.
   int threads = 0;
   // Calls that may wait for a thread; more are refused as UNAVAILABLE.

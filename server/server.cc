@@ -8,20 +8,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <mutex>
 #include <utility>
 
-#include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "server/address.h"
+#include "core/base/status.h"
 #include "server/allocator.h"
 #include "server/attention_service.h"
+#include "server/auth.h"
+#include "server/credentials.h"
 #include "server/encoding_service.h"
 #include "server/evaluation_run.h"
 #include "server/evaluation_service.h"
 #include "server/http.h"
+#include "server/listener.h"
 #include "server/state.h"
+#include "server/tls.h"
 #include "server/validate.h"
 
 namespace locus::server {
@@ -31,12 +34,13 @@ namespace {
 // for the few streams that hold one (reflection). Where they do not suffice,
 // gRPC answers RESOURCE_EXHAUSTED itself, which tells nobody to come back.
 constexpr int kSpareThreads = 1024;
-// Calls of one connection at once; more wait in the client, where they cost us
-// nothing. Fewer than wait here by default, so that one connection alone is
-// hardly ever refused; as many as HTTP/2 recommends at least.
-constexpr int kMaxStreams = 100;
 // Threads that wait for calls, for each of gRPC's queues.
 constexpr int kMaxPollers = 8;
+// How long a connection may take for its handshake, and when a peer that is
+// silent is asked whether it is still there: gRPC would wait for two minutes
+// and two hours.
+constexpr int kHandshakeMilliseconds = 20'000;
+constexpr int kKeepaliveMilliseconds = 120'000;
 // What Watch streams, answers on their way out and requests on their way in get
 // once calls are done: who sent one before it heard that we go is still told
 // to go elsewhere.
@@ -60,6 +64,14 @@ void PrepareProcess() {
   });
 }
 
+// gRPC counts these in milliseconds and has a default of its own; 0 is never.
+void SetSeconds(const char* argument, double seconds,
+                grpc::ServerBuilder* builder) {
+  builder->AddChannelArgument(
+      argument, seconds == 0 ? std::numeric_limits<int>::max()
+                             : static_cast<int>(std::max(1.0, seconds * 1000)));
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -78,6 +90,9 @@ class Server::Impl {
           "locus_computing_calls", "Calls that have a slot.",
           [this, lane] { return state_.gate.computing(lane); }, labels);
     }
+    state_.metrics.AddGauge("locus_slots",
+                            "Calls of a lane that may compute at once.",
+                            [this] { return state_.options.threads; });
     state_.metrics.AddGauge(
         "locus_memory_reserved_bytes", "Memory reserved by calls.",
         [this] { return static_cast<double>(state_.budget.reserved_bytes()); });
@@ -91,11 +106,12 @@ class Server::Impl {
   ~Impl() { Shutdown(); }
 
   absl::Status Start() {
+    LOCUS_RETURN_IF_ERROR(OpenTokens());
     LOCUS_RETURN_IF_ERROR(StartGrpc());
     return StartHttp();
   }
 
-  int grpc_port() const { return grpc_port_; }
+  int grpc_port() const { return listener_ == nullptr ? 0 : listener_->port(); }
   int http_port() const { return http_ == nullptr ? 0 : http_->port(); }
 
   std::shared_ptr<grpc::Channel> InProcessChannel(
@@ -117,29 +133,98 @@ class Server::Impl {
     builder.RegisterService(&attention_);
     builder.RegisterService(&evaluation_);
     if (!options.listen.empty()) {
-      builder.AddListeningPort(options.listen,
-                               grpc::InsecureServerCredentials(), &grpc_port_);
+      LOCUS_RETURN_IF_ERROR(PrepareListening());
+      acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::
+              FROM_FD,
+          credentials_);
     }
     SetLimits(&builder);
     server_ = builder.BuildAndStart();
-    if (server_ == nullptr || (!options.listen.empty() && grpc_port_ <= 0)) {
-      server_ = nullptr;
-      return absl::UnavailableError(absl::StrCat("cannot listen on ",
-                                                 options.listen, ": ",
-                                                 WhyNotBound(options.listen)));
+    if (server_ == nullptr) {
+      return absl::InternalError("gRPC cannot start a server");
     }
-    // gRPC says 1 for a socket in the file system.
-    if (absl::StartsWith(options.listen, "unix:")) grpc_port_ = 0;
     SetServing(true);
+    if (listener_ != nullptr) {
+      listener_->Start([this](int listening, int connection) {
+        grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
+            parameters;
+        parameters.listener_fd = listening;
+        parameters.fd = connection;
+        acceptor_->HandleNewConnection(&parameters);
+      });
+    }
+    return absl::OkStatus();
+  }
+
+  // Whatever is wrong with the address, a certificate or the tokens ends the
+  // start: nothing is ever served with less than was asked for.
+  absl::Status PrepareListening() {
+    const ServerOptions& options = state_.options;
+    if (!options.tls_cert.empty()) {
+      LOCUS_ASSIGN_OR_RETURN(tls_,
+                             TlsStore::Open({options.tls_cert, options.tls_key,
+                                             options.tls_client_ca}));
+    }
+    credentials_ = MakeServerCredentials(tls_.get(), auth_.get());
+    LOCUS_ASSIGN_OR_RETURN(
+        listener_, Listener::Bind(options.listen, options.max_connections));
+    AddConnectionMetrics();
+    return absl::OkStatus();
+  }
+
+  void AddConnectionMetrics() {
+    Metrics& metrics = state_.metrics;
+    metrics.AddGauge("locus_connections", "Connections that are open.",
+                     [this] { return listener_->open_connections(); });
+    metrics.AddCounter("locus_connections_accepted_total",
+                       "Connections that were let in.",
+                       [this] { return listener_->accepted_connections(); });
+    metrics.AddCounter(
+        "locus_connections_refused_total",
+        "Connections that were hung up on since there were too many.",
+        [this] { return listener_->refused_connections(); });
+    if (tls_ == nullptr) return;
+    metrics.AddGauge(
+        "locus_tls_certificate_not_after_seconds",
+        "When the server's certificate ends, in seconds since 1970.", [this] {
+          return static_cast<double>(tls_->Current()->not_after_seconds);
+        });
+  }
+
+  absl::Status OpenTokens() {
+    const ServerOptions& options = state_.options;
+    if (options.auth_tokens.empty()) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(const AuthExemptions exemptions,
+                           ParseAuthExemptions(options.auth_exempt));
+    LOCUS_ASSIGN_OR_RETURN(
+        auth_, Authenticator::Open(options.auth_tokens, exemptions));
+    for (const auto& [verdict, reason] :
+         {std::pair{AuthVerdict::kMissing, "missing"},
+          std::pair{AuthVerdict::kWrong, "wrong"}}) {
+      state_.metrics.AddCounter(
+          "locus_unauthenticated_calls_total",
+          "Calls and scrapes refused for want of a valid token.",
+          [this, verdict = verdict] { return auth_->refused(verdict); },
+          {{"reason", reason}});
+    }
     return absl::OkStatus();
   }
 
   void SetLimits(grpc::ServerBuilder* builder) const {
     const ServerOptions& options = state_.options;
-    // Without this a second server on the port is no error, and each gets some
-    // of the calls.
-    builder->AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-    builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kMaxStreams);
+    builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                                options.max_streams);
+    builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
+                                static_cast<int>(options.max_metadata_bytes));
+    builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                                kHandshakeMilliseconds);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                                kKeepaliveMilliseconds);
+    SetSeconds(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+               options.max_connection_idle_seconds, builder);
+    SetSeconds(GRPC_ARG_MAX_CONNECTION_AGE_MS,
+               options.max_connection_age_seconds, builder);
     builder->SetMaxReceiveMessageSize(
         static_cast<int>(options.max_message_bytes));
     builder->SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
@@ -170,7 +255,8 @@ class Server::Impl {
     auto http =
         HttpServer::Start(state_.options.http,
                           {.metrics = [this] { return state_.metrics.Text(); },
-                           .is_ready = [this] { return !state_.draining; }});
+                           .is_ready = [this] { return !state_.draining; },
+                           .auth = auth_.get()});
     if (!http.ok()) return http.status();
     http_ = *std::move(http);
     return absl::OkStatus();
@@ -196,6 +282,7 @@ class Server::Impl {
     const auto start = std::chrono::steady_clock::now();
     state_.evaluations_end = StopBefore(start + grace, start);
     const bool done = state_.calls.WaitForNone(start + grace);
+    if (listener_ != nullptr) listener_->Stop();
     const auto now = std::chrono::system_clock::now();
     server_->Shutdown(done ? now + kLastBytes : now);
     server_->Wait();
@@ -205,8 +292,13 @@ class Server::Impl {
   EncodingService encoding_;
   AttentionService attention_;
   EvaluationService evaluation_;
+  std::unique_ptr<TlsStore> tls_;
+  std::unique_ptr<Authenticator> auth_;
+  std::unique_ptr<Listener> listener_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
+  // After what it uses, and as long as the server uses it.
+  std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::Server> server_;
-  int grpc_port_ = 0;
   std::once_flag shutdown_once_;
   // Last, so that it answers until everything else is gone.
   std::unique_ptr<HttpServer> http_;

@@ -9,6 +9,8 @@
 #include "core/base/status.h"
 #include "core/encoding/scheme.h"
 #include "server/address.h"
+#include "server/auth.h"
+#include "server/listener.h"
 #include "server/machine.h"
 
 namespace locus::server {
@@ -20,6 +22,9 @@ constexpr double kMaxGraceSeconds = 86400;
 constexpr double kMaxQueueSeconds = 86400;
 constexpr int kMaxEvaluations = 64;
 constexpr double kMaxEvaluationFlops = 1e21;
+constexpr int kMaxConnections = 1'000'000;
+constexpr double kMaxConnectionSeconds = 86400 * 20;  // milliseconds in 31 bits
+constexpr int kMaxStreams = 1'000'000;
 
 template <typename T>
 absl::Status InRange(absl::string_view flag, T value, T min, T max) {
@@ -34,6 +39,40 @@ absl::Status Flagged(absl::string_view flag, const absl::Status& status) {
   return absl::InvalidArgumentError(absl::StrCat(flag, ": ", status.message()));
 }
 
+absl::Status Needs(absl::string_view flag, absl::string_view other) {
+  return absl::InvalidArgumentError(absl::StrCat(flag, " needs ", other));
+}
+
+// Nothing is half safe: what is asked for in part is refused.
+absl::Status ValidateSecurity(const ServerOptions& options) {
+  const bool tls = !options.tls_cert.empty();
+  const bool tokens = !options.auth_tokens.empty();
+  if (!tls && !options.tls_key.empty()) return Needs("--tls-key", "--tls-cert");
+  if (tls && options.tls_key.empty()) return Needs("--tls-cert", "--tls-key");
+  if (!tls && !options.tls_client_ca.empty()) {
+    return Needs("--tls-client-ca", "--tls-cert and --tls-key");
+  }
+  const auto exempt = ParseAuthExemptions(options.auth_exempt);
+  if (!exempt.ok()) return exempt.status();
+  if (!tokens && !options.auth_exempt.empty()) {
+    return Needs("--auth-exempt", "--auth-tokens");
+  }
+  if (!tokens || options.allow_plaintext_tokens) return absl::OkStatus();
+  if (!tls && !IsLocalAddress(options.listen)) {
+    return absl::InvalidArgumentError(
+        "--auth-tokens: tokens would come to --listen in plaintext from other "
+        "machines; give --tls-cert and --tls-key, or say "
+        "--allow-plaintext-tokens=true if something else encrypts");
+  }
+  if (!exempt->metrics && !IsLocalAddress(options.http)) {
+    return absl::InvalidArgumentError(
+        "--auth-tokens: tokens would come to --http in plaintext from other "
+        "machines; give --auth-exempt=metrics, an --http on loopback, or say "
+        "--allow-plaintext-tokens=true if something else encrypts");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status Validate(const ServerOptions& options) {
@@ -45,6 +84,27 @@ absl::Status Validate(const ServerOptions& options) {
     LOCUS_RETURN_IF_ERROR(
         Flagged("--http", ParseAddress(options.http).status()));
   }
+  LOCUS_RETURN_IF_ERROR(ValidateSecurity(options));
+  LOCUS_RETURN_IF_ERROR(InRange("--max-connections", options.max_connections, 0,
+                                kMaxConnections));
+  if (options.max_connections > MostConnections()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--max-connections is ", options.max_connections,
+                     "; the descriptors of the process (ulimit -n) allow ",
+                     MostConnections()));
+  }
+  for (const auto& [flag, value] :
+       {std::pair{"--max-connection-idle-seconds",
+                  options.max_connection_idle_seconds},
+        std::pair{"--max-connection-age-seconds",
+                  options.max_connection_age_seconds}}) {
+    LOCUS_RETURN_IF_ERROR(InRange(flag, value, 0.0, kMaxConnectionSeconds));
+  }
+  LOCUS_RETURN_IF_ERROR(
+      InRange("--max-streams", options.max_streams, 1, kMaxStreams));
+  LOCUS_RETURN_IF_ERROR(InRange("--max-metadata-bytes",
+                                options.max_metadata_bytes, int64_t{1024},
+                                int64_t{1} << 20));
   LOCUS_RETURN_IF_ERROR(InRange("--threads", options.threads, 0, kMaxThreads));
   LOCUS_RETURN_IF_ERROR(InRange("--max-queued-calls", options.max_queued_calls,
                                 0, kMaxQueuedCalls));
@@ -79,6 +139,9 @@ absl::Status Validate(const ServerOptions& options) {
 }
 
 ServerOptions WithDefaults(ServerOptions options) {
+  if (options.max_connections == 0) {
+    options.max_connections = UsualConnections();
+  }
   if (options.threads == 0) options.threads = AvailableCpus();
   if (options.memory_budget_bytes == 0) {
     options.memory_budget_bytes = AvailableMemoryBytes() / 2;

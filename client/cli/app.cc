@@ -34,9 +34,9 @@ constexpr int kUsageExitCode = 2;
 
 // The list of commands, in the order of the help.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes,       AddEncode, AddAttend,  AddCheck,
-    AddEvaluate,      AddPlot,   AddExplain, AddHfConfig,
-    AddConvertLayout, AddLoad,   AddHealth,  AddVersion};
+    AddSchemes, AddEncode,  AddAttend,     AddCheck,         AddEvaluate,
+    AddPlot,    AddExplain, AddHfConfig,   AddConvertLayout, AddLoad,
+    AddHealth,  AddVersion, AddCompletion, AddManual};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
@@ -92,8 +92,7 @@ int RunParsed(const Action& action) {
 int Run(int argc, const char* const* argv) {
   CLI::App app("Positional encodings and attention as a service", "locus");
   app.footer(kFooter);
-  app.set_version_flag("--version", "locus " LOCUS_VERSION,
-                       "Print the version");
+  app.set_version_flag("--version", VersionLine(), "Print the version");
   app.require_subcommand(0, 1);
   Action action;
   for (const auto add : kCommands) add(app, action);
@@ -102,7 +101,7 @@ int Run(int argc, const char* const* argv) {
   } catch (const CLI::CallForHelp&) {
     return Finish(WriteOutput(app.help()), 0);
   } catch (const CLI::CallForVersion&) {
-    return Finish(WriteOutput("locus " LOCUS_VERSION "\n"), 0);
+    return Finish(WriteOutput(VersionLine() + "\n"), 0);
   } catch (const CLI::ParseError& error) {
     WriteError(Explain(app, error));
     return kUsageExitCode;

@@ -33,5 +33,10 @@ void AddConvertLayout(CLI::App& app, Action& action);
 void AddLoad(CLI::App& app, Action& action);
 void AddHealth(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
+void AddCompletion(CLI::App& app, Action& action);
+void AddManual(CLI::App& app, Action& action);
+
+// "locus 0.1.0 (commit 0123456789ab; release, GNU 12.2.0, x86_64)".
+std::string VersionLine();
 
 }  // namespace locus::client

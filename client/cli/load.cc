@@ -74,7 +74,7 @@ absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenChannels(
     const LoadFlags& flags, const Session& session, int64_t timeout_nanos) {
   if (session.server == nullptr) {
     return load::OpenConnections(flags.common.server, flags.connections,
-                                 timeout_nanos);
+                                 timeout_nanos, flags.common.security);
   }
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < flags.connections; ++i) {

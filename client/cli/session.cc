@@ -27,6 +27,36 @@ absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {
   return timeout;
 }
 
+// The variables are for what every command of a place has in common, such as a
+// container's health check.
+void AddSecurityFlags(CLI::App& command, SecurityOptions& security) {
+  command.add_flag("--tls", security.tls, "Use TLS, as the others here imply")
+      ->envname("LOCUS_TLS")
+      ->group("Service");
+  const auto add = [&command](const char* name, std::string& value,
+                              const char* variable, const char* type,
+                              const char* help) {
+    command.add_option(name, value, help)
+        ->type_name(type)
+        ->envname(variable)
+        ->group("Service");
+  };
+  add("--ca", security.ca_file, "LOCUS_CA", "FILE",
+      "Who may certify the server; without it, whom the system trusts");
+  add("--cert", security.certificate_file, "LOCUS_CERT", "FILE",
+      "The certificate to show to the server");
+  add("--key", security.key_file, "LOCUS_KEY", "FILE", "Its key");
+  add("--server-name", security.server_name, "LOCUS_SERVER_NAME", "NAME",
+      "The name in the server's certificate, if not that of --server");
+  add("--token-file", security.token_file, "LOCUS_TOKEN_FILE", "FILE",
+      "A bearer token for every call");
+  command
+      .add_flag("--allow-plaintext-token", security.allow_plaintext_token,
+                "Send the token to other machines without TLS")
+      ->envname("LOCUS_ALLOW_PLAINTEXT_TOKEN")
+      ->group("Service");
+}
+
 }  // namespace
 
 void AddServiceFlags(CLI::App& command, CommonFlags& flags) {
@@ -43,6 +73,7 @@ void AddServiceFlags(CLI::App& command, CommonFlags& flags) {
       ->type_name("TIME")
       ->capture_default_str()
       ->group("Service");
+  AddSecurityFlags(command, flags.security);
 }
 
 void AddCommonFlags(CLI::App& command, CommonFlags& flags) {
@@ -61,7 +92,10 @@ absl::StatusOr<Session> OpenSession(const CommonFlags& flags,
   session.timeout = options.timeout;
   if (!flags.server.empty()) {
     options.address = flags.server;
-    CLIENT_ASSIGN_OR_RETURN(session.client, Client::Connect(options));
+    options.security = flags.security;
+    auto client = Client::Connect(options);
+    if (!client.ok()) return AsUsage(client.status());
+    session.client = *std::move(client);
     return session;
   }
   CLIENT_ASSIGN_OR_RETURN(session.server, StartEmbeddedServer());

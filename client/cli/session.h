@@ -17,9 +17,10 @@ struct CommonFlags {
   // Seconds, or with a unit: "2", "500ms".
   std::string timeout = "60s";
   bool json = false;
+  SecurityOptions security = {};
 };
 
-// --server and --timeout.
+// --server, --timeout, and those of TLS and tokens.
 void AddServiceFlags(CLI::App& command, CommonFlags& flags);
 // Those and --json.
 void AddCommonFlags(CLI::App& command, CommonFlags& flags);

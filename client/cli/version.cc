@@ -1,11 +1,17 @@
 #include <memory>
+#include <string>
 
 #include "CLI/CLI.hpp"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "locus_build_info.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
+
+std::string VersionLine() {
+  return "locus " LOCUS_VERSION " (commit " LOCUS_COMMIT "; " LOCUS_BUILD ")";
+}
 
 void AddVersion(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("version", "Print the version");
@@ -14,8 +20,10 @@ void AddVersion(CLI::App& app, Action& action) {
   command->add_flag("--json", *json, "Print JSON");
   command->callback([json, &action] {
     action = [json]() -> absl::StatusOr<Outcome> {
-      if (!*json) return Outcome{.text = "locus " LOCUS_VERSION "\n"};
-      const nlohmann::ordered_json document = {{"version", LOCUS_VERSION}};
+      if (!*json) return Outcome{.text = VersionLine() + "\n"};
+      const nlohmann::ordered_json document = {{"version", LOCUS_VERSION},
+                                               {"commit", LOCUS_COMMIT},
+                                               {"build", LOCUS_BUILD}};
       return Outcome{.text = JsonLine(document)};
     };
   });

@@ -4,15 +4,18 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/client.h"
+#include "client/status_macros.h"
 #include "grpcpp/channel.h"
-#include "grpcpp/create_channel.h"
-#include "grpcpp/security/credentials.h"
 #include "grpcpp/support/channel_arguments.h"
 
 namespace locus::client::load {
 
 absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
-    const std::string& address, int count, int64_t timeout_nanos) {
+    const std::string& address, int count, int64_t timeout_nanos,
+    const SecurityOptions& options) {
+  CLIENT_ASSIGN_OR_RETURN(const std::shared_ptr<const Security> security,
+                          Security::Load(options));
+  CLIENT_RETURN_IF_ERROR(security->CheckAddress(address));
   grpc::ChannelArguments arguments = MakeChannelArguments({});
   // Channels to one address share their connection through a pool that belongs
   // to the process, unless each has a pool of its own.
@@ -21,8 +24,7 @@ absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int i = 0; i < count; ++i) {
-    channels.push_back(grpc::CreateCustomChannel(
-        address, grpc::InsecureChannelCredentials(), arguments));
+    channels.push_back(security->MakeChannel(address, arguments));
     // All connect at the same time.
     channels.back()->GetState(/*try_to_connect=*/true);
   }

@@ -7,11 +7,8 @@ namespace locus {
 void AddedTerms::Row(int64_t i, int64_t first, int64_t count,
                      double* values) const {
   if (with_bias_) {
-    const int64_t query = problem_.query_positions[i];
-    for (int64_t j = 0; j < count; ++j) {
-      values[j] =
-          problem_.bias->At(h_, query, problem_.key_positions[first + j]);
-    }
+    problem_.bias->Row(h_, problem_.query_positions[i], problem_.key_positions,
+                       first, count, values);
   } else {
     std::fill_n(values, count, 0.0);
   }

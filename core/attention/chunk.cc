@@ -19,6 +19,7 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "core/attention/relative_terms-inl.h"
 #include "core/attention/scratch.h"
 #include "core/attention/tile-inl.h"
 #include "core/base/flush_denormals.h"
@@ -263,9 +264,7 @@ class Chunk {
       max = std::max(max, terms_[n]);
     }
     if (max == kHidden) max = 0;
-    for (int64_t n = 0; n < count; ++n) {
-      scores[n] = RelativeTerm<T>(terms_[n], max);
-    }
+    RelativeTerms<T>(terms_, count, max, scores);
     return max * kLog2E;
   }
 

@@ -16,9 +16,9 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// 2^x for x up to 120, to about one unit in the last place; the least it yields
-// is about the smallest normal number. What it makes of NaN and of larger
-// numbers is no use.
+// 2^x for x up to 120, in double 1000, to about one unit in the last place; the
+// least it yields is about the smallest normal number. What it makes of NaN and
+// of larger numbers is no use.
 template <typename T>
 HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
   constexpr Tag<T> d;

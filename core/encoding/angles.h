@@ -33,6 +33,9 @@ struct AngleTable {
   absl::Span<const double> frequencies;
   // Sines and cosines are multiplied by it.
   double factor = 1;
+  // If not empty, those of pair k also by e^(growth[k] (position - centre)).
+  absl::Span<const double> growth = {};
+  double centre = 0;
   Layout layout = Layout::kApart;
   T* sin = nullptr;
   T* cos = nullptr;  // null: not wanted

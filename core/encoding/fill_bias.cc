@@ -56,12 +56,8 @@ struct Offsets {
   }
 };
 
-// The bias of one pair of positions, as the table shows it.
-double Shown(const ScoreBias& bias, int64_t head, int64_t query, int64_t key) {
-  return bias.is_causal() && key > query
-             ? -std::numeric_limits<double>::infinity()
-             : bias.At(head, query, key);
-}
+// What the table shows for keys that a query does not see.
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
 
 class BiasFiller {
  public:
@@ -111,8 +107,10 @@ class BiasFiller {
     double* const values = by_offset_.get() + head * offsets_->count;
     for (int64_t n = 0; n < offsets_->count; ++n) {
       const int64_t after = offsets_->lowest + n;
-      values[n] = Shown(bias_, head, std::max<int64_t>(-after, 0),
-                        std::max<int64_t>(after, 0));
+      values[n] = bias_.is_causal() && after > 0
+                      ? kHidden
+                      : bias_.At(head, std::max<int64_t>(-after, 0),
+                                 std::max<int64_t>(after, 0));
     }
   }
 
@@ -151,15 +149,25 @@ class BiasFiller {
     std::vector<double> values(key_count_);
     std::vector<double> scores(call_.input == nullptr ? 0 : key_count_);
     for (; row < last; ++row) {
-      const int64_t head = row / query_count_;
-      const int64_t query = call_.positions[row % query_count_];
-      for (int64_t j = 0; j < key_count_; ++j) {
-        values[j] = offsets_ ? by_offset_.get()[IndexOf(row, keys_[j])]
-                             : Shown(bias_, head, query, keys_[j]);
-      }
+      ComputeRow(row, values.data());
       WriteRow(table_.dtype(), values.data(), key_count_,
                table_.at(row * key_count_));
       if (call_.input != nullptr) AddToScores(row, values.data(), scores);
+    }
+  }
+
+  void ComputeRow(int64_t row, double* values) const {
+    if (offsets_) {
+      for (int64_t j = 0; j < key_count_; ++j) {
+        values[j] = by_offset_.get()[IndexOf(row, keys_[j])];
+      }
+      return;
+    }
+    const int64_t query = call_.positions[row % query_count_];
+    bias_.Row(row / query_count_, query, keys_, 0, key_count_, values);
+    if (!bias_.is_causal()) return;
+    for (int64_t j = 0; j < key_count_; ++j) {
+      if (keys_[j] > query) values[j] = kHidden;
     }
   }
 

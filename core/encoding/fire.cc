@@ -83,19 +83,24 @@ class Lines {
     }
   }
 
-  double At(int64_t head, double x) const {
-    const size_t piece =
-        std::upper_bound(ends_.begin(), ends_.end(), x) - ends_.begin();
-    const Line& line = lines_[head * (ends_.size() + 1) + piece];
-    return line.start + line.slope * x;
-  }
-
- private:
   struct Line {
     double start = 0;
     double slope = 0;
+    double At(double x) const { return start + slope * x; }
   };
 
+  // Between which ends a number lies.
+  size_t PieceOf(double x) const {
+    return std::upper_bound(ends_.begin(), ends_.end(), x) - ends_.begin();
+  }
+  const Line& Get(int64_t head, size_t piece) const {
+    return lines_[head * (ends_.size() + 1) + piece];
+  }
+  double At(int64_t head, double x) const {
+    return Get(head, PieceOf(x)).At(x);
+  }
+
+ private:
   // Some place within a piece.
   double Inside(size_t piece) const {
     if (ends_.empty()) return 0;
@@ -138,14 +143,25 @@ class FireBias final : public ScoreBias {
 
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
-    const int64_t distance = std::abs(query_position - key_position);
-    const auto kept = static_cast<int64_t>(kept_.size());
-    if (distance < kept && query_position < kept) {
-      const double span = std::max(kept_[query_position], threshold_psi_);
-      return lines_.At(head, kept_[distance] / (span + kEpsilon));
-    }
     const double x = Input(query_position, key_position);
     return trainable_ ? numbers_.Output(head, x) : lines_.At(head, x);
+  }
+  void Row(int64_t head, int64_t query_position, const Positions& keys,
+           int64_t first, int64_t count, double* values) const override {
+    if (count == 0) return;
+    const auto kept = static_cast<int64_t>(kept_.size());
+    if (!keys.is_range() || query_position >= kept ||
+        keys[first + count - 1] >= kept) {
+      return ScoreBias::Row(head, query_position, keys, first, count, values);
+    }
+    const int64_t key = keys[first];
+    const double scale = Scale(query_position);
+    // Keys up to the query come nearer, those after it go away again.
+    const int64_t up_to =
+        std::clamp<int64_t>(query_position + 1 - key, 0, count);
+    FillNearing(head, query_position - key, up_to, scale, values);
+    FillLeaving(head, key + up_to - query_position, count - up_to, scale,
+                values + up_to);
   }
   bool depends_on_offset_alone() const override { return false; }
   bool is_small() const override { return is_small_; }
@@ -171,21 +187,76 @@ class FireBias final : public ScoreBias {
   }
 
  private:
-  static double Distance(int64_t query_position, int64_t key_position) {
-    return std::abs(static_cast<double>(query_position - key_position));
-  }
   double Psi(double x) const { return std::log1p(std::abs(numbers_.c()) * x); }
-  double Span(int64_t query_position) const {
-    return std::max(static_cast<double>(query_position), numbers_.threshold());
+  double PsiOf(int64_t n) const {
+    return n < static_cast<int64_t>(kept_.size()) ? kept_[n]
+                                                  : Psi(static_cast<double>(n));
+  }
+  double PsiOfThreshold() const {
+    return trainable_ ? Psi(numbers_.threshold()) : threshold_psi_;
+  }
+  // What psi of distances from that query is multiplied by.
+  double Scale(int64_t query_position) const {
+    return 1 / (std::max(PsiOf(query_position), PsiOfThreshold()) + kEpsilon);
   }
   double Input(int64_t query_position, int64_t key_position) const {
-    return Psi(Distance(query_position, key_position)) /
-           (Psi(Span(query_position)) + kEpsilon);
+    return PsiOf(std::abs(query_position - key_position)) *
+           Scale(query_position);
   }
+
+  // The biases of keys at `distance` and the count - 1 below it.
+  void FillNearing(int64_t head, int64_t distance, int64_t count, double scale,
+                   double* values) const {
+    while (count > 0) {
+      const size_t piece = lines_.PieceOf(kept_[distance] * scale);
+      const int64_t last = distance - count + 1;
+      const int64_t first = FirstWhere(last, distance, [&](int64_t n) {
+        return lines_.PieceOf(kept_[n] * scale) == piece;
+      });
+      const Lines::Line line = lines_.Get(head, piece);
+      const int64_t size = distance - first + 1;
+      const double* const psi = kept_.data() + distance;
+      for (int64_t n = 0; n < size; ++n) values[n] = line.At(psi[-n] * scale);
+      distance -= size;
+      count -= size;
+      values += size;
+    }
+  }
+  // The same for those above it.
+  void FillLeaving(int64_t head, int64_t distance, int64_t count, double scale,
+                   double* values) const {
+    while (count > 0) {
+      const size_t piece = lines_.PieceOf(kept_[distance] * scale);
+      const int64_t end = FirstWhere(
+          distance, distance + count,
+          [&](int64_t n) { return lines_.PieceOf(kept_[n] * scale) != piece; });
+      const Lines::Line line = lines_.Get(head, piece);
+      const int64_t size = end - distance;
+      const double* const psi = kept_.data() + distance;
+      for (int64_t n = 0; n < size; ++n) values[n] = line.At(psi[n] * scale);
+      distance += size;
+      count -= size;
+      values += size;
+    }
+  }
+  // The first number from `first` on, and before `last`, of which something is
+  // true that stays true; `last` if there is none.
+  template <typename Condition>
+  static int64_t FirstWhere(int64_t first, int64_t last,
+                            const Condition& condition) {
+    while (first < last) {
+      const int64_t middle = first + (last - first) / 2;
+      condition(middle) ? last = middle : first = middle + 1;
+    }
+    return first;
+  }
+
   void InputBackward(int64_t query_position, int64_t key_position, double d_x,
                      absl::Span<double> d_values) const {
-    const double distance = Distance(query_position, key_position);
-    const double span = Span(query_position);
+    const auto distance =
+        static_cast<double>(std::abs(query_position - key_position));
+    const double span =
+        std::max(static_cast<double>(query_position), numbers_.threshold());
     const double c = std::abs(numbers_.c());
     const double below = Psi(span) + kEpsilon;
     const double d_above = d_x / below;

@@ -29,12 +29,21 @@ void AdditiveCode::Rows(const Positions& positions, int64_t first,
   }
 }
 
+void ScoreBias::Row(int64_t head, int64_t query_position, const Positions& keys,
+                    int64_t first, int64_t count, double* values) const {
+  for (int64_t j = 0; j < count; ++j) {
+    values[j] = At(head, query_position, keys[first + j]);
+  }
+}
+
 namespace {
 
 template <typename T>
 AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin, Writes writes) {
   return {.frequencies = rotation.frequencies,
           .factor = rotation.attention_factor,
+          .growth = rotation.growth,
+          .centre = static_cast<double>(rotation.centre),
           .sin = sin,
           .cos = cos,
           .stride = rotation.pair_count(),
@@ -55,59 +64,6 @@ void SinglePrecisionAngles(const Rotation& rotation, int64_t position, T* cos,
   }
 }
 
-// The factors of a rotation's growth at one position after the other. At
-// multiples of 64 they are computed afresh, and from there each is the one
-// before times a constant, so that what they are depends on the position alone.
-// Where a factor grows so fast that those at a multiple of 64 may be too large
-// while that of the position is not, all are computed afresh.
-class Growth {
- public:
-  explicit Growth(const Rotation& rotation)
-      : rotation_(rotation),
-        steps_(rotation.growth.size()),
-        factors_(rotation.growth.size()) {
-    constexpr double kMostGrowth = 64;  // of a logarithm, between fresh ones
-    for (size_t k = 0; k < steps_.size(); ++k) {
-      steps_[k] = std::exp(rotation.growth[k]);
-      is_steep_ |= std::abs(rotation.growth[k]) * kFreshPositions > kMostGrowth;
-    }
-  }
-
-  // Multiplies one row of cosines and of sines.
-  template <typename T>
-  void Apply(int64_t position, T* cos, T* sin) {
-    MoveTo(position);
-    for (size_t k = 0; k < factors_.size(); ++k) {
-      cos[k] = static_cast<T>(cos[k] * factors_[k]);
-      sin[k] = static_cast<T>(sin[k] * factors_[k]);
-    }
-  }
-
- private:
-  void MoveTo(int64_t position) {
-    int64_t steps = is_steep_ ? 0 : position & (kFreshPositions - 1);
-    if (steps != 0 && position_ && position - 1 == *position_) {
-      steps = 1;
-    } else {
-      const auto distance =
-          static_cast<double>(position - steps - rotation_.centre);
-      for (size_t k = 0; k < factors_.size(); ++k) {
-        factors_[k] = std::exp(rotation_.growth[k] * distance);
-      }
-    }
-    for (; steps > 0; --steps) {
-      for (size_t k = 0; k < factors_.size(); ++k) factors_[k] *= steps_[k];
-    }
-    position_ = position;
-  }
-
-  const Rotation& rotation_;
-  bool is_steep_ = false;
-  std::vector<double> steps_;
-  std::vector<double> factors_;
-  std::optional<int64_t> position_;  // of the factors
-};
-
 }  // namespace
 
 Rotation Rotation::OfKeys() const {
@@ -123,27 +79,18 @@ void Rotation::Angles(int64_t position, T* cos, T* sin) const {
   } else {
     FillAngles(TableOf(*this, cos, sin, Writes::kThroughCache), position);
   }
-  if (!growth.empty()) Growth(*this).Apply(position, cos, sin);
 }
 
 template <typename T>
 void Rotation::AngleRows(const Positions& positions, int64_t first,
                          int64_t count, T* cos, T* sin, Writes writes) const {
   if (!single_precision) {
-    FillAngles(TableOf(*this, cos, sin,
-                       growth.empty() ? writes : Writes::kThroughCache),
-               positions, first, count);
-  } else {
-    for (int64_t i = 0; i < count; ++i) {
-      SinglePrecisionAngles(*this, positions[first + i], cos + i * pair_count(),
-                            sin + i * pair_count());
-    }
+    FillAngles(TableOf(*this, cos, sin, writes), positions, first, count);
+    return;
   }
-  if (growth.empty()) return;
-  Growth factors(*this);
   for (int64_t i = 0; i < count; ++i) {
-    factors.Apply(positions[first + i], cos + i * pair_count(),
-                  sin + i * pair_count());
+    SinglePrecisionAngles(*this, positions[first + i], cos + i * pair_count(),
+                          sin + i * pair_count());
   }
 }
 

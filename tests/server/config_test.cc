@@ -114,7 +114,9 @@ TEST(ConfigTest, HelpAndVersionAreTexts) {
             HasSubstr("--max-evaluation-flops"), HasSubstr("Examples:")));
   const auto version = Parse({"--version"});
   ASSERT_TRUE(version.ok() && version->text.has_value());
-  EXPECT_EQ(*version->text, "locusd " LOCUS_VERSION "\n");
+  EXPECT_THAT(*version->text,
+              ::testing::MatchesRegex("locusd " LOCUS_VERSION
+                                      " \\(commit [^;]+; [^)]+\\)\n"));
 }
 
 TEST(ConfigTest, WrongUseIsOneClearLine) {

@@ -160,6 +160,7 @@ TEST(ServerTest, CountsEveryOutcome) {
                                     "0")));
   EXPECT_EQ(server.Metric("locus_in_flight_calls"), 0);
   EXPECT_GT(server.Metric("locus_memory_budget_bytes"), 0);
+  EXPECT_GE(server.Metric("locus_slots"), 1);
 }
 
 TEST(ServerTest, AnExpiredDeadlineEndsTheWork) {

@@ -226,6 +226,27 @@ TEST(FireTest, LinesEqualTheNetwork) {
   }
 }
 
+TEST(FireTest, RowsEqualSingleNumbers) {
+  const auto scheme =
+      MustMake("fire", With("threshold", 60.0, With("seed", uint64_t{3})));
+  const auto bias = BiasOf(*scheme, 3, 700);
+  // Before, around and after the query; the last reaches past what is kept.
+  for (const auto& [start, count] : std::vector<std::pair<int64_t, int64_t>>{
+           {0, 1}, {0, 701}, {5, 64}, {300, 128}, {690, 20}}) {
+    const Positions keys = *Positions::Range(start, count);
+    for (const int64_t query : {0, 1, 59, 60, 333, 700}) {
+      for (int64_t head = 0; head < 3; ++head) {
+        std::vector<double> row(count);
+        bias->Row(head, query, keys, 0, count, row.data());
+        for (int64_t j = 0; j < count; ++j) {
+          ASSERT_EQ(row[j], bias->At(head, query, start + j))
+              << head << " " << query << " " << start + j;
+        }
+      }
+    }
+  }
+}
+
 TEST(FireTest, DependsOnTheQuerysPositionPastTheThreshold) {
   const auto bias = BiasOf(*MustMake("fire", With("threshold", 100.0)), 1);
   EXPECT_EQ(bias->At(0, 20, 10), bias->At(0, 100, 90));

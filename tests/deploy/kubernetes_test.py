@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""The manifests as kubectl renders them: right by Kubernetes' schemas, and what they promise."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+from programs import DEPLOY, LOCUS, LOCUSD, ROOT, from_npm, locus, make_certificates, needs, run
+
+from daemon import Daemon
+
+OVERLAYS = ("base", "overlays/tls", "overlays/autoscaling", "overlays/monitoring",
+            "overlays/production", "sweep")
+# What npm installs, and is not asked for anything newer.
+SCHEMAS = ("kubernetes-models@5.1.0", "@kubernetes-models/prometheus-operator@6.0.0",
+           "typescript@5.9.3")
+RESTRICTED_VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral",
+                      "persistentVolumeClaim", "projected", "secret"}
+
+
+def kustomize_is_new_enough():
+    """Components are of 2020; Debian's kubectl is older."""
+    if not shutil.which("kubectl"):
+        return False
+    found = re.search(r"v(\d+)\.(\d+)", run("kubectl", "version", "--client").stdout)
+    return bool(found) and (int(found[1]), int(found[2])) >= (1, 21)
+
+
+def render(overlay):
+    rendered = run("kubectl", "kustomize", DEPLOY / "k8s" / overlay)
+    if rendered.returncode != 0 or rendered.stderr:
+        raise AssertionError(f"{overlay}: {rendered.stderr}")
+    return [each for each in yaml.safe_load_all(rendered.stdout) if each]
+
+
+def of_kind(objects, kind):
+    return [each for each in objects if each["kind"] == kind]
+
+
+def one(objects, kind, name="locus"):
+    found = [each for each in of_kind(objects, kind) if each["metadata"]["name"] == name]
+    if len(found) != 1:
+        raise AssertionError(f"{len(found)} of {kind} {name}")
+    return found[0]
+
+
+def environment(container):
+    return {each["name"]: each["value"] for each in container["env"]}
+
+
+def selects(selector, labels):
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+@unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
+class ManifestTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.rendered = {overlay: render(overlay) for overlay in OVERLAYS}
+
+    def pods(self):
+        """(where, pod specification, its labels) of everything that runs."""
+        for overlay, objects in self.rendered.items():
+            for each in of_kind(objects, "Deployment") + of_kind(objects, "Job"):
+                template = each["spec"]["template"]
+                yield (f"{overlay} {each['kind']}", template["spec"],
+                       template["metadata"]["labels"])
+
+    def validate(self, objects):
+        return run("node", ROOT / "tests" / "deploy" / "validate_manifests.mjs",
+                   from_npm("kubernetes", *SCHEMAS), input=json.dumps(objects), timeout=240)
+
+    @needs("node")
+    def test_schemas_accept_every_object(self):
+        # Each once, though many are in several overlays.
+        objects = {json.dumps(each, sort_keys=True): each for objects in self.rendered.values()
+                   for each in objects}
+        checked = self.validate(list(objects.values()))
+        self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
+
+    @needs("node")
+    def test_schemas_refuse_what_is_wrong(self):
+        deployment = one(self.rendered["base"], "Deployment")
+        typed = json.loads(json.dumps(deployment))
+        typed["spec"]["replicas"] = "two"
+        unknown = json.loads(json.dumps(deployment))
+        unknown["spec"]["template"]["spec"]["containers"][0]["readynessProbe"] = {}
+        checked = self.validate([typed, unknown])
+        self.assertEqual(checked.returncode, 1, checked.stdout)
+        self.assertIn("replicas", checked.stderr)
+        self.assertIn("readynessProbe", checked.stderr)
+
+    def test_pods_keep_to_the_restricted_standard(self):
+        count = 0
+        for where, pod, _ in self.pods():
+            with self.subTest(where):
+                count += 1
+                security = pod["securityContext"]
+                self.assertTrue(security["runAsNonRoot"])
+                self.assertGreater(security["runAsUser"], 0)
+                self.assertEqual(security["seccompProfile"]["type"], "RuntimeDefault")
+                for forbidden in ("hostNetwork", "hostPID", "hostIPC"):
+                    self.assertNotIn(forbidden, pod)
+                for volume in pod.get("volumes", []):
+                    self.assertLessEqual(set(volume) - {"name"}, RESTRICTED_VOLUMES)
+                for container in pod["containers"] + pod.get("initContainers", []):
+                    inner = container["securityContext"]
+                    self.assertIs(inner["allowPrivilegeEscalation"], False)
+                    self.assertEqual(inner["capabilities"], {"drop": ["ALL"]})
+                    self.assertIs(inner["readOnlyRootFilesystem"], True)
+                    self.assertNotIn("privileged", inner)
+                    self.assertFalse([p for p in container.get("ports", []) if "hostPort" in p])
+        self.assertEqual(count, len(OVERLAYS))
+        for objects in self.rendered.values():
+            for namespace in of_kind(objects, "Namespace"):
+                self.assertEqual(
+                    namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
+                    "restricted")
+
+    def test_everything_is_in_one_namespace(self):
+        for objects in self.rendered.values():
+            for each in objects:
+                if each["kind"] != "Namespace":
+                    self.assertEqual(each["metadata"]["namespace"], "locus", each["metadata"])
+
+    def test_probes_ask_grpc_itself(self):
+        container = one(self.rendered["base"], "Deployment")["spec"]["template"]["spec"][
+            "containers"][0]
+        port = next(p["containerPort"] for p in container["ports"] if p["name"] == "grpc")
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            self.assertEqual(container[probe]["grpc"]["port"], port)
+
+    def test_a_pod_has_time_to_drain(self):
+        pod = one(self.rendered["base"], "Deployment")["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
+        grace = float(environment(container)["LOCUS_GRACE_SECONDS"])
+        self.assertGreater(pod["terminationGracePeriodSeconds"], sleep + grace)
+        # Longer than it takes until the readiness probe would have noticed.
+        self.assertGreaterEqual(sleep, container["readinessProbe"]["periodSeconds"])
+
+    def test_selectors_find_the_servers(self):
+        for overlay in OVERLAYS[:-1]:
+            objects = self.rendered[overlay]
+            labels = one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+            service = one(objects, "Service")
+            self.assertEqual(service["spec"]["clusterIP"], "None")
+            selectors = [service["spec"]["selector"],
+                         one(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+                         one(objects, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"]]
+            for spread in one(objects, "Deployment")["spec"]["template"]["spec"][
+                    "topologySpreadConstraints"]:
+                selectors.append(spread["labelSelector"]["matchLabels"])
+            for selector in selectors:
+                self.assertTrue(selects(selector, labels), selector)
+
+    def test_monitoring_finds_the_service_and_names_the_job(self):
+        objects = self.rendered["overlays/monitoring"]
+        service, monitor = one(objects, "Service"), one(objects, "ServiceMonitor")
+        self.assertTrue(selects(monitor["spec"]["selector"]["matchLabels"],
+                                service["metadata"]["labels"]))
+        self.assertIn(monitor["spec"]["endpoints"][0]["port"],
+                      [port["name"] for port in service["spec"]["ports"]])
+        # Which is what the rules and the dashboard ask for.
+        self.assertEqual(service["metadata"]["labels"][monitor["spec"]["jobLabel"]], "locus")
+        dashboard = one(objects, "ConfigMap", "locus-dashboard")
+        self.assertEqual(dashboard["metadata"]["labels"]["grafana_dashboard"], "1")
+        self.assertEqual(json.loads(dashboard["data"]["locus.json"])["uid"], "locus")
+
+    def test_autoscaling_asks_for_a_metric_that_is_there(self):
+        objects = self.rendered["overlays/autoscaling"]
+        autoscaler = one(objects, "HorizontalPodAutoscaler")
+        adapter = yaml.safe_load(
+            one(objects, "ConfigMap", "locus-prometheus-adapter")["data"]["config.yaml"])
+        offered = {rule["name"]["as"]: rule["seriesQuery"] for rule in adapter["rules"]}
+        recorded = [rule.get("record") for rule in one(objects, "PrometheusRule")["spec"][
+            "groups"][0]["rules"]]
+        for metric in autoscaler["spec"]["metrics"]:
+            name = metric["pods"]["metric"]["name"]
+            self.assertIn(offered[name].split("{")[0], recorded)
+        self.assertNotIn("replicas", one(objects, "Deployment")["spec"])
+        self.assertEqual(autoscaler["spec"]["scaleTargetRef"]["name"], "locus")
+
+    def test_policies_let_clients_and_prometheus_in_and_nobody_else(self):
+        objects = self.rendered["overlays/production"]
+        deny = one(objects, "NetworkPolicy", "deny")["spec"]
+        self.assertEqual(deny, {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
+        labels = one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+        opened = set()
+        for policy in of_kind(objects, "NetworkPolicy"):
+            if not selects(policy["spec"]["podSelector"].get("matchLabels"), labels):
+                continue
+            self.assertNotIn("egress", policy["spec"])
+            for rule in policy["spec"]["ingress"]:
+                self.assertTrue(rule["from"])
+                opened |= {port["port"] for port in rule["ports"]}
+        self.assertEqual(opened, {"grpc", "http"})
+        sweep = one(self.rendered["sweep"], "Job", "locus-sweep")
+        client = one(objects, "NetworkPolicy", "client")["spec"]["podSelector"]["matchLabels"]
+        self.assertTrue(selects(client, sweep["spec"]["template"]["metadata"]["labels"]))
+
+    def test_variables_of_the_server_are_flags_of_it(self):
+        shown = run(LOCUSD, "--help").stdout
+        for overlay in OVERLAYS[:-1]:
+            container = one(self.rendered[overlay], "Deployment")["spec"]["template"]["spec"][
+                "containers"][0]
+            for name in environment(container):
+                flag = "--" + name.removeprefix("LOCUS_").lower().replace("_", "-")
+                with self.subTest(overlay=overlay, flag=flag):
+                    self.assertRegex(shown, rf"{flag}\b")
+
+    def test_files_of_tls_are_where_they_are_mounted(self):
+        pod = one(self.rendered["overlays/tls"], "Deployment")["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
+        files = [value for value in environment(container).values() if value.startswith("/")]
+        self.assertEqual(len(files), 4)
+        for file in files:
+            self.assertIn(os.path.dirname(file), mounts)
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            self.assertEqual(set(container[probe]) & {"grpc", "httpGet"}, {"httpGet"})
+
+
+@needs("openssl")
+@unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
+class TlsTest(unittest.TestCase):
+    def test_its_server_serves_its_clients_and_nobody_else(self):
+        objects = render("overlays/tls")
+        container = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            make_certificates(folder)
+
+            def here(variables):
+                return {key: re.sub(r"^/etc/locus/\w+", name, value)
+                        for key, value in variables.items()}
+            flags = [f"--{key.removeprefix('LOCUS_').lower().replace('_', '-')}={value}"
+                     for key, value in here(environment(container)).items()]
+            client = {**os.environ, **here(one(objects, "ConfigMap", "locus-client")["data"])}
+            schemes = ("schemes", "--timeout", "5s", "--server")
+            with Daemon(*flags) as daemon:
+                address = f"127.0.0.1:{daemon.grpc_port}"
+                served = locus(*schemes, address, env=client)
+                self.assertEqual(served.returncode, 0, served.stderr)
+                self.assertEqual(locus(*schemes, address).returncode, 1)
+                for missing in ("LOCUS_CERT", "LOCUS_TOKEN_FILE"):
+                    without = {key: value for key, value in client.items()
+                               if key != missing and (missing, key) != ("LOCUS_CERT", "LOCUS_KEY")}
+                    self.assertEqual(locus(*schemes, address, env=without).returncode, 1, missing)
+                # What the probes and Prometheus ask.
+                for path in ("/readyz", "/healthz", "/metrics"):
+                    self.assertEqual(daemon.http(path)[0], 200)
+
+
+@unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
+class SweepTest(unittest.TestCase):
+    def test_its_command_runs_over_two_servers(self):
+        job = one(render("sweep"), "Job", "locus-sweep")["spec"]
+        container = job["template"]["spec"]["containers"][0]
+        self.assertEqual((job["completionMode"], container["command"]), ("Indexed", ["locus"]))
+        with Daemon("--max-evaluations=1") as first, Daemon("--max-evaluations=1") as second:
+            servers = f"127.0.0.1:{first.grpc_port},127.0.0.1:{second.grpc_port}"
+            running = []
+            for index in range(job["parallelism"]):
+                arguments = [argument.replace("$(JOB_COMPLETION_INDEX)", str(index))
+                             for argument in container["args"]
+                             if not argument.startswith("--server=")]
+                running.append(subprocess.Popen(
+                    [LOCUS, *arguments, f"--server={servers}",
+                     # Shorter than in a cluster.
+                     "--steps=20", "--scheme=rope", "--scheme=alibi"],
+                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+            seeds = []
+            for process in running:
+                out, errors = process.communicate(timeout=120)
+                self.assertEqual(process.returncode, 0, errors)
+                seeds += json.loads(out)["seeds"]
+            self.assertEqual(seeds, list(range(job["parallelism"])))
+            # Both servers had some.
+            for daemon in (first, second):
+                self.assertGreater(daemon.metric("locus_evaluation_cells_total"), 0)
+
+    def test_wrong_usage_ends_it(self):
+        policy = one(render("sweep"), "Job", "locus-sweep")["spec"]["podFailurePolicy"]
+        wrong = locus("evaluate", "--no-such-flag").returncode
+        self.assertIn(wrong, policy["rules"][0]["onExitCodes"]["values"])
+
+
+if __name__ == "__main__":
+    unittest.main()

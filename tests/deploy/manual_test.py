@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""docs/operations.md against a real server and the rules: nothing missing, nothing invented."""
+
+import re
+import tempfile
+import unittest
+from pathlib import Path
+
+import yaml
+from programs import DEPLOY, LOCUSD, ROOT, make_certificates, needs, run
+
+from daemon import Daemon
+
+MANUAL = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+
+
+def documented():
+    """{metric: kind} of the tables of metrics."""
+    part = MANUAL[MANUAL.index("\n## Metrics"):MANUAL.index("\n## Recorded series")]
+    return dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", part, re.MULTILINE))
+
+
+def exposed(daemon):
+    """{metric: kind} of a server."""
+    return dict(re.findall(r"^# TYPE (\S+) (\S+)$", daemon.http("/metrics")[1], re.MULTILINE))
+
+
+def flags():
+    return run(LOCUSD, "--help").stdout
+
+
+def rules():
+    with open(DEPLOY / "prometheus" / "locus.rules.yaml", encoding="utf-8") as file:
+        return [rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"]]
+
+
+def section(heading):
+    """The text below a heading, up to the next."""
+    found = re.search(rf"^### {heading}\n(.*?)(?=^##|\Z)", MANUAL, re.MULTILINE | re.DOTALL)
+    return found[1] if found else None
+
+
+class MetricsTest(unittest.TestCase):
+    def test_every_metric_is_documented_as_what_it_is(self):
+        with Daemon() as daemon:
+            for name, kind in exposed(daemon).items():
+                self.assertEqual(documented().get(name), kind, name)
+
+    @needs("openssl")
+    def test_every_documented_metric_exists(self):
+        with tempfile.TemporaryDirectory() as folder:
+            make_certificates(Path(folder))
+            with Daemon(f"--tls-cert={folder}/tls.crt", f"--tls-key={folder}/tls.key",
+                        f"--auth-tokens={folder}/tokens", "--auth-exempt=metrics") as daemon:
+                found = exposed(daemon)
+                self.assertEqual(sorted(found.items()), sorted(documented().items()))
+
+    @needs("promtool")
+    def test_promtool_accepts_the_metrics(self):
+        with Daemon() as daemon:
+            checked = run("promtool", "check", "metrics", input=daemon.http("/metrics")[1])
+            self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "", ""))
+
+
+class AlertsTest(unittest.TestCase):
+    def test_every_alert_has_a_section_and_leads_there(self):
+        for rule in rules():
+            if "alert" not in rule:
+                continue
+            with self.subTest(rule["alert"]):
+                text = section(rule["alert"])
+                self.assertIsNotNone(text)
+                self.assertTrue(text.strip().startswith(f"*{rule['labels']['severity']}: "), text)
+                self.assertEqual(rule["annotations"]["runbook_url"],
+                                 f"docs/operations.md#{rule['alert'].lower()}")
+
+    def test_every_section_has_an_alert(self):
+        alerts = [rule.get("alert") for rule in rules()]
+        for heading in re.findall(r"^### (Locus\w+)$", MANUAL, re.MULTILINE):
+            self.assertIn(heading, alerts)
+
+    def test_recorded_series_are_documented(self):
+        for rule in rules():
+            if "record" in rule:
+                # Of the same series with other windows only one is written out.
+                name = re.sub(r"_rate(30m|1h|6h)$", "_rate5m", rule["record"])
+                self.assertIn(f"`{name}`", MANUAL)
+
+
+class TextTest(unittest.TestCase):
+    def test_links_lead_somewhere(self):
+        headings = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
+                    for title in re.findall(r"^#+ (.*)$", MANUAL, re.MULTILINE)}
+        for link in re.findall(r"\]\(([^)]+)\)", MANUAL):
+            if link.startswith("#"):
+                self.assertIn(link[1:], headings)
+            else:
+                self.assertTrue((ROOT / "docs" / link).exists(), link)
+
+    def test_flags_exist(self):
+        shown = flags()
+        known = shown + run("grep", "-rhoE", "--", r'"--[a-z-]+"', ROOT / "client" / "cli").stdout
+        # Of other programs, or written in full beside their explanation.
+        foreign = {"--cpus", "--previous"}
+        for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", MANUAL)) - foreign):
+            with self.subTest(flag):
+                self.assertIn(flag, known)
+
+
+if __name__ == "__main__":
+    unittest.main()

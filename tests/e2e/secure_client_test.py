@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""The command line of locus against servers that want TLS and tokens."""
+
+import os
+import subprocess
+import tempfile
+import unittest
+
+from certificates import Authority, replace
+from daemon import Daemon
+
+LOCUS = os.environ.get("LOCUS", "locus")
+TOKEN, OTHER_TOKEN = "first-token-0123456789", "second-token-0123456789"
+# Every command that makes calls, in its cheapest form.
+COMMANDS = (
+    ("health",), ("schemes",), ("encode", "--scheme", "rope", "--dim", "4"),
+    ("attend", "--scheme", "none", "--tokens", "a b", "--dim", "8", "--heads", "1"),
+    ("check", "--scheme", "none"), ("explain", "--scheme", "rope"),
+    ("evaluate", "--pattern", "--scheme", "none", "-q", "--out", "{folder}/pattern"),
+    ("plot", "heatmap", "--scheme", "sinusoidal", "--out", "{folder}/plot.svg"),
+    ("load", "--rate", "20", "--duration", "500ms", "--warm-up", "0s", "-q"))
+
+
+class SecureClientTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.ca = Authority(cls.folder, "ca")
+        cls.stranger = Authority(cls.folder, "stranger")
+        cls.client = cls.ca.issue("client")
+        cls.token = os.path.join(cls.folder, "token")
+        replace(cls.token, f"# mine\n{TOKEN}\n".encode())
+        cls.wrong_token = os.path.join(cls.folder, "wrong")
+        replace(cls.wrong_token, f"{OTHER_TOKEN}\n".encode())
+        certificate, key = cls.ca.issue("server")
+        cls.daemon = Daemon(f"--tls-cert={certificate}", f"--tls-key={key}",
+                            f"--tls-client-ca={cls.ca.certificate}", f"--auth-tokens={cls.token}")
+        cls.addClassCleanup(cls.daemon.stop)
+        cls.plain = Daemon(f"--auth-tokens={cls.token}")
+        cls.addClassCleanup(cls.plain.stop)
+        cls.everything = ("--ca", cls.ca.certificate, "--cert", cls.client[0],
+                          "--key", cls.client[1], "--token-file", cls.token)
+
+    def run_locus(self, command, *flags, server=None, environment=None):
+        server = server or f"localhost:{self.daemon.grpc_port}"
+        arguments = [part.format(folder=self.folder) for part in command]
+        done = subprocess.run(
+            [LOCUS, *arguments, "--server", server, "--timeout", "20s", *flags],
+            capture_output=True, text=True, timeout=60, check=False,
+            env={**os.environ, **(environment or {})})
+        for token in (TOKEN, OTHER_TOKEN):
+            self.assertNotIn(token, done.stdout + done.stderr)
+        return done.returncode, done.stderr
+
+    def test_every_command_speaks_mutual_tls_with_a_token(self):
+        for command in COMMANDS:
+            with self.subTest(command=command[0]):
+                code, error = self.run_locus(command, *self.everything)
+                self.assertEqual(code, 0, error)
+
+    def test_every_command_sends_the_token_in_plaintext_on_loopback(self):
+        server = f"127.0.0.1:{self.plain.grpc_port}"
+        for command in COMMANDS:
+            with self.subTest(command=command[0]):
+                code, error = self.run_locus(command, "--token-file", self.token, server=server)
+                self.assertEqual(code, 0, error)
+                code, error = self.run_locus(command, server=server)
+                self.assertEqual(code, 1, error)
+                if command[0] != "load":
+                    self.assertIn("a bearer token is needed", error)
+
+    def test_a_list_of_servers(self):
+        servers = ",".join([f"localhost:{self.daemon.grpc_port}"] * 3)
+        code, error = self.run_locus(("schemes",), *self.everything, server=servers)
+        self.assertEqual(code, 0, error)
+
+    def test_everything_from_the_environment(self):
+        environment = {"LOCUS_CA": self.ca.certificate, "LOCUS_CERT": self.client[0],
+                       "LOCUS_KEY": self.client[1], "LOCUS_TOKEN_FILE": self.token}
+        code, error = self.run_locus(("health",), environment=environment)
+        self.assertEqual(code, 0, error)
+        # Nothing of it concerns a server within the process.
+        done = subprocess.run([LOCUS, "schemes"], env={**os.environ, **environment},
+                              capture_output=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_a_wrong_token(self):
+        flags = [*self.everything[:-1], self.wrong_token]
+        code, error = self.run_locus(("schemes",), *flags)
+        self.assertEqual(code, 1)
+        self.assertIn("UNAUTHENTICATED: the bearer token is not valid", error)
+
+    def test_whoever_is_not_trusted_is_not_talked_to(self):
+        ca = ("--ca", self.stranger.certificate, *self.everything[2:])
+        self.assertEqual(self.run_locus(("health",), *ca)[0], 1)
+        # Nor are the system's authorities ours.
+        self.assertEqual(self.run_locus(("health",), "--tls", *self.everything[2:])[0], 1)
+        name = (*self.everything, "--server-name", "elsewhere.example")
+        self.assertEqual(self.run_locus(("health",), *name)[0], 1)
+        # Without a word about TLS, plaintext is spoken, and not understood.
+        self.assertEqual(self.run_locus(("health",))[0], 1)
+
+    def test_a_name_for_a_server_known_by_its_number(self):
+        code, error = self.run_locus(("health",), *self.everything, "--server-name", "localhost",
+                                     server=f"127.0.0.1:{self.daemon.grpc_port}")
+        self.assertEqual(code, 0, error)
+
+    def test_wrong_usage(self):
+        missing = os.path.join(self.folder, "missing")
+        empty = os.path.join(self.folder, "empty")
+        replace(empty, b"# nothing\n")
+        for flags, expected in (
+                (("--ca", missing), "missing"), (("--ca", self.token), "is not in PEM form"),
+                (("--cert", self.client[0]), "needs its key"),
+                (("--key", self.client[1]), "needs its key"),
+                (("--token-file", missing), "missing"),
+                (("--token-file", empty), "holds no token")):
+            for command in (("schemes",), ("load", "--duration", "1s", "-q")):
+                with self.subTest(flags=flags, command=command):
+                    code, error = self.run_locus(command, *flags)
+                    self.assertEqual((code, expected in error), (2, True), error)
+
+    def test_the_token_does_not_leave_the_machine_in_plaintext(self):
+        for server in ("192.0.2.1:50051", "127.evil.example:1", "dns:///locus.example:50051"):
+            code, error = self.run_locus(("health",), "--token-file", self.token, server=server)
+            self.assertEqual((code, "in plaintext" in error), (2, True), error)
+        # An address that is not known to be this machine's, and is.
+        server = f"ipv6:[::ffff:127.0.0.1]:{self.plain.grpc_port}"
+        flags = ("--token-file", self.token)
+        code, error = self.run_locus(("schemes",), *flags, server=server)
+        self.assertEqual((code, "in plaintext" in error), (2, True), error)
+        code, error = self.run_locus(("schemes",), *flags, "--allow-plaintext-token",
+                                     server=server)
+        self.assertEqual(code, 0, error)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

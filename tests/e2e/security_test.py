@@ -1,0 +1,457 @@
+#!/usr/bin/env python3
+"""Who may call and who may not, over every method that a server has."""
+
+import contextlib
+import os
+import re
+import socket
+import ssl
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+import urllib.error
+import urllib.request
+
+import grpc
+
+import wire
+from certificates import Authority, read, replace
+from daemon import LOCUSD, Daemon
+from methods import REFLECT, registered_methods
+
+UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
+UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
+TOKEN, OTHER_TOKEN = "first-token-0123456789", "second-token-0123456789"
+UNKNOWN = "/no.such.Service/Method"
+
+
+def code_of(channel, path, token=None, timeout=10):
+    """How a call without a message ends; OK if it answers anything at all."""
+    metadata = (("authorization", f"Bearer {token}"),) if token is not None else ()
+    call = channel.stream_stream(path, request_serializer=bytes, response_deserializer=bytes)(
+        iter([b""]), metadata=metadata, timeout=timeout)
+    try:
+        for _ in call:
+            call.cancel()
+            break
+        return grpc.StatusCode.OK
+    except grpc.RpcError as error:
+        return error.code()
+
+
+def details_of(channel, path, token=None):
+    metadata = (("authorization", f"Bearer {token}"),) if token is not None else ()
+    try:
+        channel.unary_unary(path)(b"", metadata=metadata, timeout=10)
+    except grpc.RpcError as error:
+        return error.details()
+    return ""
+
+
+class Case(unittest.TestCase):
+    """A folder with an authority, certificates and tokens."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = folder.name
+        cls.ca = Authority(cls.folder, "ca")
+        cls.stranger = Authority(cls.folder, "stranger")
+        cls.server = cls.ca.issue("server")
+        cls.tokens = os.path.join(cls.folder, "tokens")
+        replace(cls.tokens, f"# the tokens\n{TOKEN}\n".encode())
+        with Daemon() as daemon, grpc.insecure_channel(
+                f"127.0.0.1:{daemon.grpc_port}") as channel:
+            cls.methods = registered_methods(channel)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def tls_flags(self, *more, pair=None):
+        certificate, key = pair or self.server
+        return (f"--tls-cert={certificate}", f"--tls-key={key}", *more)
+
+    def channel(self, daemon, ca=None, pair=None):
+        certificate, key = pair or (None, None)
+        credentials = grpc.ssl_channel_credentials(
+            read((ca or self.ca).certificate), key and read(key),
+            certificate and read(certificate))
+        channel = grpc.secure_channel(
+            f"localhost:{daemon.grpc_port}", credentials,
+            options=[("grpc.use_local_subchannel_pool", 1),
+                     ("grpc.initial_reconnect_backoff_ms", 20),
+                     ("grpc.max_reconnect_backoff_ms", 50)])
+        self.addCleanup(channel.close)
+        return channel
+
+    def plain(self, daemon):
+        channel = grpc.insecure_channel(f"127.0.0.1:{daemon.grpc_port}",
+                                        options=[("grpc.use_local_subchannel_pool", 1)])
+        self.addCleanup(channel.close)
+        return channel
+
+    def assert_all(self, channel, expected, token=None):
+        for path in (*self.methods, UNKNOWN):
+            with self.subTest(path=path):
+                self.assertEqual(code_of(channel, path, token), expected)
+
+    def assert_none(self, channel, unexpected, token=None):
+        for path in self.methods:
+            with self.subTest(path=path):
+                self.assertNotIn(code_of(channel, path, token), unexpected)
+
+
+class MethodsTest(Case):
+    def test_every_method_of_the_contract_is_found(self):
+        for name in ("Encoding", "Attention", "Evaluation"):
+            service = wire._POOL.FindServiceByName(f"locus.v1.{name}Service")
+            for method in service.methods:
+                self.assertIn(f"/{service.full_name}/{method.name}", self.methods)
+        self.assertIn(REFLECT, self.methods)
+        self.assertGreaterEqual(len(self.methods), 8)
+
+
+class TlsTest(Case):
+    def test_every_method_answers_within_tls(self):
+        with Daemon(*self.tls_flags()) as daemon:
+            self.assert_none(self.channel(daemon), (UNAVAILABLE, UNAUTHENTICATED))
+
+    def test_plaintext_to_tls_is_refused(self):
+        with Daemon(*self.tls_flags()) as daemon:
+            self.assert_all(self.plain(daemon), UNAVAILABLE)
+
+    def test_tls_to_plaintext_is_refused(self):
+        with Daemon() as daemon:
+            self.assert_all(self.channel(daemon), UNAVAILABLE)
+
+    def test_a_client_refuses_a_server_of_another_authority(self):
+        with Daemon(*self.tls_flags()) as daemon:
+            self.assert_all(self.channel(daemon, ca=self.stranger), UNAVAILABLE)
+
+    def test_a_client_refuses_an_expired_server(self):
+        pair = self.ca.issue("expired-server", expired=True)
+        with Daemon(*self.tls_flags(pair=pair)) as daemon:
+            self.assertEqual(
+                daemon.log.wait_for(lambda e: e["event"] == "certificate")["level"], "warning")
+            self.assert_all(self.channel(daemon), UNAVAILABLE)
+
+    def test_a_client_refuses_a_server_of_another_name(self):
+        pair = self.ca.issue("elsewhere", host="elsewhere.example")
+        with Daemon(*self.tls_flags(pair=pair)) as daemon:
+            self.assertEqual(code_of(self.channel(daemon), wire.HEALTH_CHECK), UNAVAILABLE)
+
+    def mutual(self):
+        return Daemon(*self.tls_flags(f"--tls-client-ca={self.ca.certificate}"))
+
+    def test_mutual_tls_takes_a_client_of_its_authority(self):
+        with self.mutual() as daemon:
+            self.assert_none(self.channel(daemon, pair=self.ca.issue("client")),
+                             (UNAVAILABLE, UNAUTHENTICATED))
+
+    def test_mutual_tls_refuses_a_client_without_a_certificate(self):
+        with self.mutual() as daemon:
+            self.assert_all(self.channel(daemon), UNAVAILABLE)
+
+    def test_mutual_tls_refuses_an_expired_client(self):
+        with self.mutual() as daemon:
+            pair = self.ca.issue("expired-client", expired=True)
+            self.assert_all(self.channel(daemon, pair=pair), UNAVAILABLE)
+
+    def test_mutual_tls_refuses_a_client_of_another_authority(self):
+        with self.mutual() as daemon:
+            pair = self.stranger.issue("stranger-client")
+            self.assert_all(self.channel(daemon, pair=pair), UNAVAILABLE)
+
+    def s_client(self, daemon, version):
+        """What openssl says of a handshake of one version."""
+        done = subprocess.run(
+            ["openssl", "s_client", "-connect", f"127.0.0.1:{daemon.grpc_port}", version,
+             "-alpn", "h2", "-cipher", "DEFAULT@SECLEVEL=0"],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
+        return done.stdout + done.stderr
+
+    def test_nothing_older_than_tls_1_2(self):
+        with Daemon(*self.tls_flags()) as daemon:
+            for version in ("-tls1", "-tls1_1"):
+                said = self.s_client(daemon, version)
+                # It was asked, and hung up.
+                self.assertRegex(said, "handshake has read 0 bytes and written [1-9]")
+                self.assertIn("Cipher is (NONE)", said)
+            self.assertIn("New, TLSv1.2", self.s_client(daemon, "-tls1_2"))
+            self.assertIn("New, TLSv1.3", self.s_client(daemon, "-tls1_3"))
+
+
+class TokenTest(Case):
+    def test_every_method_needs_a_token(self):
+        """In plaintext on loopback, and within TLS."""
+        for flags, connect in (((), self.plain), (self.tls_flags(), self.channel)):
+            with Daemon(f"--auth-tokens={self.tokens}", *flags) as daemon:
+                channel = connect(daemon)
+                self.assert_all(channel, UNAUTHENTICATED)
+                self.assert_all(channel, UNAUTHENTICATED, token="")
+                self.assert_all(channel, UNAUTHENTICATED, token=TOKEN[:-1])
+                self.assert_all(channel, UNAUTHENTICATED, token=TOKEN + "0")
+                self.assert_none(channel, (UNAVAILABLE, UNAUTHENTICATED), token=TOKEN)
+                self.assertEqual(code_of(channel, UNKNOWN, TOKEN),
+                                 grpc.StatusCode.UNIMPLEMENTED)
+
+    def test_a_token_does_not_replace_a_certificate(self):
+        flags = self.tls_flags(f"--tls-client-ca={self.ca.certificate}",
+                               f"--auth-tokens={self.tokens}")
+        with Daemon(*flags) as daemon:
+            self.assert_all(self.channel(daemon), UNAVAILABLE, token=TOKEN)
+            with_both = self.channel(daemon, pair=self.ca.issue("client"))
+            self.assert_all(with_both, UNAUTHENTICATED)
+            self.assert_none(with_both, (UNAVAILABLE, UNAUTHENTICATED), token=TOKEN)
+
+    def test_two_authorizations_are_none(self):
+        with Daemon(f"--auth-tokens={self.tokens}") as daemon:
+            call = self.plain(daemon).unary_unary(wire.HEALTH_CHECK)
+            with self.assertRaises(grpc.RpcError) as caught:
+                call(b"", timeout=10, metadata=(("authorization", f"Bearer {TOKEN}"),
+                                                ("authorization", "Bearer wrong")))
+            self.assertEqual(caught.exception.code(), UNAUTHENTICATED)
+
+    def test_exemptions_are_only_what_they_say(self):
+        own = [m for m in self.methods if m.startswith("/locus.v1.")]
+        health = [wire.HEALTH_CHECK, wire.HEALTH_WATCH]
+        for exempt, open_paths in (("health", health), ("reflection", [REFLECT]),
+                                   ("health,reflection", [*health, REFLECT])):
+            with Daemon(f"--auth-tokens={self.tokens}", f"--auth-exempt={exempt}") as daemon:
+                channel = self.plain(daemon)
+                for path in self.methods:
+                    self.assertEqual(code_of(channel, path) != UNAUTHENTICATED,
+                                     path in open_paths, (exempt, path))
+                self.assertEqual(len(own) + 3, len(self.methods))
+
+    def get(self, daemon, path, token=None):
+        request = urllib.request.Request(f"http://127.0.0.1:{daemon.http_port}{path}")
+        if token is not None:
+            request.add_header("Authorization", f"Bearer {token}")
+        try:
+            with urllib.request.urlopen(request, timeout=10) as reply:
+                return reply.status, reply.headers
+        except urllib.error.HTTPError as error:
+            return error.code, error.headers
+
+    def test_metrics_need_a_token_and_probes_do_not(self):
+        with Daemon(f"--auth-tokens={self.tokens}") as daemon:
+            code, headers = self.get(daemon, "/metrics")
+            self.assertEqual((code, headers["WWW-Authenticate"]), (401, "Bearer"))
+            self.assertEqual(self.get(daemon, "/metrics", "wrong-token-0123456789")[0], 401)
+            self.assertEqual(self.get(daemon, "/metrics", TOKEN)[0], 200)
+            self.assertEqual(self.get(daemon, "/healthz")[0], 200)
+            self.assertEqual(self.get(daemon, "/readyz")[0], 200)
+        with Daemon(f"--auth-tokens={self.tokens}", "--auth-exempt=metrics") as daemon:
+            self.assertEqual(self.get(daemon, "/metrics")[0], 200)
+            channel = self.plain(daemon)
+            self.assertEqual(code_of(channel, wire.HEALTH_CHECK), UNAUTHENTICATED)
+            self.assertEqual(code_of(channel, wire.HEALTH_CHECK, "wrong"), UNAUTHENTICATED)
+            refused = [line for line in daemon.http("/metrics")[1].splitlines()
+                       if line.startswith("locus_unauthenticated_calls_total{")]
+            self.assertEqual(refused, [
+                'locus_unauthenticated_calls_total{reason="missing"} 1',
+                'locus_unauthenticated_calls_total{reason="wrong"} 1'])
+
+    def test_no_token_is_ever_written(self):
+        with Daemon(f"--auth-tokens={self.tokens}") as daemon:
+            channel = self.plain(daemon)
+            for path in self.methods:
+                code_of(channel, path, TOKEN)
+                code_of(channel, path, OTHER_TOKEN)
+                self.assertNotIn(OTHER_TOKEN, details_of(channel, path, OTHER_TOKEN))
+            code, _ = self.get(daemon, "/metrics", TOKEN)
+            self.assertEqual(code, 200)
+            daemon.stop()
+            self.assertIn('"event":"stopped"', daemon.log.text())
+            for token in (TOKEN, OTHER_TOKEN):
+                self.assertNotIn(token, daemon.log.text())
+
+
+class FailClosedTest(Case):
+    def refusal(self, *flags):
+        """The one line of a locusd that does not start."""
+        done = subprocess.run([LOCUSD, "--listen=127.0.0.1:0", "--http=", *flags],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        return done.stderr
+
+    def test_a_certificate_that_cannot_be_used_ends_the_start(self):
+        certificate, key = self.server
+        garbage = self.path("garbage")
+        replace(garbage, b"no certificate\n")
+        half = self.path("half")
+        replace(half, read(certificate) + read(self.ca.certificate)[:200] + b"\n")
+        missing = self.path("missing")
+        other_key = self.ca.issue("other")[1]
+        for flags, expected in (
+                ((certificate, missing), "--tls-key: cannot read .*No such file"),
+                ((missing, key), "--tls-cert: cannot read .*No such file"),
+                ((self.folder, key), "--tls-cert: cannot read .*Is a directory"),
+                ((garbage, key), "--tls-cert: .*holds no certificate"),
+                ((half, key), "--tls-cert: .*holds a certificate that is broken"),
+                ((certificate, garbage), "--tls-key: .*holds no private key"),
+                ((certificate, other_key), "--tls-key: .*is not the key of the certificate")):
+            with self.subTest(flags=flags):
+                self.assertRegex(self.refusal(f"--tls-cert={flags[0]}", f"--tls-key={flags[1]}"),
+                                 expected)
+        self.assertRegex(self.refusal(*self.tls_flags(f"--tls-client-ca={garbage}")),
+                         "--tls-client-ca: .*holds no certificate")
+
+    def test_what_is_asked_for_in_part_is_refused(self):
+        certificate, key = self.server
+        for flags, expected in (
+                ((f"--tls-cert={certificate}",), "--tls-cert needs --tls-key"),
+                ((f"--tls-key={key}",), "--tls-key needs --tls-cert"),
+                ((f"--tls-client-ca={certificate}",), "--tls-client-ca needs --tls-cert"),
+                (("--auth-exempt=health",), "--auth-exempt needs --auth-tokens"),
+                ((f"--auth-tokens={self.tokens}", "--auth-exempt=everything"),
+                 '"everything" is none of health, reflection, metrics')):
+            with self.subTest(flags=flags):
+                self.assertIn(expected, self.refusal(*flags))
+
+    def test_tokens_that_cannot_be_used_end_the_start(self):
+        file = self.path("bad-tokens")
+        for content, expected in ((b"", "holds no token"), (b"# none\n\n", "holds no token"),
+                                  (b"short\n", "line 1 is no token"),
+                                  (f"{TOKEN}\ntwo words 0123456789\n".encode(), "line 2 is no"),
+                                  (TOKEN.encode() + b"\xff\n", "line 1 is no token")):
+            with self.subTest(content=content):
+                replace(file, content)
+                self.assertIn(expected, self.refusal(f"--auth-tokens={file}"))
+        self.assertIn("No such file", self.refusal(f"--auth-tokens={self.path('missing')}"))
+
+    def test_tokens_do_not_come_in_plaintext_from_elsewhere(self):
+        for flags in (("--listen=0.0.0.0:0",), ("--listen=[::]:0",),
+                      ("--listen=127.0.0.1:0", "--http=0.0.0.0:0"),
+                      (*self.tls_flags("--listen=0.0.0.0:0", "--http=0.0.0.0:0"),)):
+            with self.subTest(flags=flags):
+                self.assertIn("in plaintext",
+                              self.refusal(f"--auth-tokens={self.tokens}", *flags))
+
+
+class Caller:
+    """Calls without a pause, and remembers what went wrong."""
+
+    def __init__(self, channel, tokens):
+        self.channel, self.tokens, self.errors, self.count = channel, tokens, [], 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self):
+        while not self._stop.is_set():
+            for token in self.tokens:
+                code = code_of(self.channel, wire.LIST_SCHEMES, token)
+                self.count += 1
+                if code != grpc.StatusCode.OK:
+                    self.errors.append(code)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+
+
+class ReloadTest(Case):
+    def shown_certificate(self, daemon):
+        context = ssl.create_default_context(cafile=self.ca.certificate)
+        context.set_alpn_protocols(["h2"])
+        with socket.create_connection(("127.0.0.1", daemon.grpc_port), 10) as plain, \
+                context.wrap_socket(plain, server_hostname="localhost") as secure:
+            return secure.getpeercert(binary_form=True)
+
+    def der(self, certificate):
+        return ssl.PEM_cert_to_DER_cert(read(certificate).decode())
+
+    def copies(self, pair):
+        own = [self.path("live.pem"), self.path("live.key")]
+        for source, target in zip(pair, own):
+            replace(target, read(source))
+        return own
+
+    @contextlib.contextmanager
+    def expect(self, daemon, name):
+        """One more event of that name by the end of the block."""
+        def count():
+            return sum(e["event"] == name for e in daemon.log.events())
+
+        before = count()
+        yield
+        deadline = time.monotonic() + 20
+        while count() == before:
+            self.assertLess(time.monotonic(), deadline, f"no {name}:\n{daemon.log.text()}")
+            time.sleep(0.02)
+
+    def test_a_certificate_is_replaced_while_calls_go_on(self):
+        live = self.copies(self.server)
+        renewed = self.ca.issue("renewed")
+        with Daemon(*self.tls_flags(pair=live)) as daemon, \
+                Caller(self.channel(daemon), (None,)) as caller:
+            self.assertEqual(self.shown_certificate(daemon), self.der(self.server[0]))
+            with self.expect(daemon, "certificate_reloaded"):
+                self.copies(renewed)
+            self.assertEqual(self.shown_certificate(daemon), self.der(renewed[0]))
+            # A key that is not its own, or nothing at all, changes nothing.
+            with self.expect(daemon, "certificate_refused"):
+                replace(live[1], read(self.server[1]))
+            self.assertEqual(self.shown_certificate(daemon), self.der(renewed[0]))
+            with self.expect(daemon, "certificate_refused"):
+                os.unlink(live[0])
+            self.assertEqual(self.shown_certificate(daemon), self.der(renewed[0]))
+            with self.expect(daemon, "certificate_reloaded"):
+                self.copies(self.server)
+            self.assertEqual(self.shown_certificate(daemon), self.der(self.server[0]))
+            self.assertGreater(daemon.metric("locus_tls_certificate_not_after_seconds"),
+                               time.time())
+        self.assertEqual(caller.errors, [])
+        self.assertGreater(caller.count, 10)
+
+    def test_whom_to_trust_is_replaced(self):
+        trusted = self.path("trusted.pem")
+        replace(trusted, read(self.ca.certificate))
+        old, new = self.ca.issue("old-client"), self.stranger.issue("new-client")
+        with Daemon(*self.tls_flags(f"--tls-client-ca={trusted}")) as daemon:
+            ok = grpc.StatusCode.OK
+            self.assertEqual(code_of(self.channel(daemon, pair=old), wire.LIST_SCHEMES), ok)
+            self.assertEqual(code_of(self.channel(daemon, pair=new), wire.LIST_SCHEMES),
+                             UNAVAILABLE)
+            with self.expect(daemon, "certificate_reloaded"):
+                replace(trusted, read(self.stranger.certificate))
+            self.assertEqual(code_of(self.channel(daemon, pair=new), wire.LIST_SCHEMES), ok)
+            self.assertEqual(code_of(self.channel(daemon, pair=old), wire.LIST_SCHEMES),
+                             UNAVAILABLE)
+
+    def test_tokens_are_rotated_while_calls_go_on(self):
+        tokens = self.path("live-tokens")
+        replace(tokens, f"{TOKEN}\n".encode())
+        ok = grpc.StatusCode.OK
+        with Daemon(f"--auth-tokens={tokens}") as daemon:
+            channel = self.plain(daemon)
+            with Caller(channel, (TOKEN,)) as caller:
+                self.assertEqual(code_of(channel, wire.LIST_SCHEMES, OTHER_TOKEN),
+                                 UNAUTHENTICATED)
+                with self.expect(daemon, "tokens_reloaded"):
+                    replace(tokens, f"{TOKEN}\n{OTHER_TOKEN}\n".encode())
+                self.assertEqual(code_of(channel, wire.LIST_SCHEMES, OTHER_TOKEN), ok)
+                with self.expect(daemon, "tokens_refused"):
+                    replace(tokens, b"")
+                self.assertEqual(code_of(channel, wire.LIST_SCHEMES, OTHER_TOKEN), ok)
+            self.assertEqual(caller.errors, [])
+            self.assertGreater(caller.count, 10)
+            with Caller(channel, (OTHER_TOKEN,)) as caller:
+                with self.expect(daemon, "tokens_reloaded"):
+                    replace(tokens, f"{OTHER_TOKEN}\n".encode())
+                self.assertEqual(code_of(channel, wire.LIST_SCHEMES, TOKEN), UNAUTHENTICATED)
+            self.assertEqual(caller.errors, [])
+            self.assertNotRegex(daemon.log.text(), re.escape(TOKEN))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Writes tests/fuzz/corpus/TARGET/seed-*: where fuzzing begins, and what tests replay.
+
+Committed with its output; run it again when the contract grows. Cases that fuzzing found stand
+beside the seeds as found-*, and are left alone.
+"""
+
+import glob
+import hashlib
+import io
+import os
+import re
+import sys
+
+import numpy as np
+from google.protobuf import text_format
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
+
+import hostile_requests  # noqa: E402 (found through the line above)
+import wire  # noqa: E402
+
+# The order of kMethods in request_fuzz.cc.
+METHODS = (wire.LIST_SCHEMES, wire.ENCODE, wire.ATTEND, wire.CHECK_PROPERTIES, wire.EVALUATE,
+           wire.HEALTH_CHECK, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+LARGEST_BYTES = 600
+
+SCHEMES = (
+    "none {}", "sinusoidal { base: 100 layout: SINUSOIDAL_LAYOUT_HALVES }",
+    "sinusoidal { layout: SINUSOIDAL_LAYOUT_TENSOR2TENSOR }", "learned { seed: 3 max_length: 16 }",
+    "rope { base: 500000 layout: ROPE_LAYOUT_HALF_SPLIT rotary_dim: 4 }",
+    "rope { linear { factor: 2 } }", "rope { ntk { factor: 2 } }",
+    "rope { dynamic_ntk { factor: 2 max_position: 8 } }",
+    "rope { yarn { factor: 4 original_length: 8 beta_fast: 32 beta_slow: 1 truncate: false } }",
+    "rope { llama3 { factor: 8 low_freq_factor: 1 high_freq_factor: 4 original_length: 8 } }",
+    "rope { longrope { factor: 2 original_length: 8 short_factors: [1, 1, 1, 1] "
+    "long_factors: [1, 2, 3, 4] } }",
+    "rope { proportional { share: 0.5 factor: 2 } }", "alibi { symmetric: true }",
+    "alibi { slopes: [0.5, 0.25] }", "t5_bias { bucket_count: 8 max_distance: 16 seed: 1 }",
+    "xpos {}", "kerple {}", "fire {}", "sandwich {}")
+CONFIGS = (
+    '{"rope_scaling": {"type": "linear", "factor": 2}}', '{"alibi": true, "n_head": 8}',
+    '{"rope_scaling": {"rope_type": "longrope", "factor": 2, "short_factor": [1, 1], '
+    '"long_factor": [1, 2], "original_max_position_embeddings": 4096}, "head_dim": 4}',
+    "{}", "[]", '{"rope_theta": 1e309}', '{"text_config": {"rope_theta": 5}}')
+METADATA = (
+    "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "Bearer 0123456789abcdef",
+    "bearer  0123456789abcdef ", "/grpc.health.v1.Health/Check", "/grpc.health.v1.Healthy/Check",
+    "# tokens\n0123456789abcdef\nfedcba9876543210\n", "health,reflection,metrics", "[::1]:50051",
+    "127.0.0.1:0", 'a"b\\c\n\r\t\x00\x1b\x7f', "gr\u00fc\u00dfe \u2028 \U0001f600", "")
+
+
+def requests():
+    yield METHODS.index(wire.LIST_SCHEMES), b""
+    for _, path, request, *_ in hostile_requests.all_requests():
+        data = request if isinstance(request, bytes) else request.SerializeToString()
+        if path in METHODS:
+            yield METHODS.index(path), data
+    for scheme in SCHEMES:
+        encode = text_format.Parse(
+            f"scheme {{ {scheme} }} positions {{ range {{ start: 3 count: 4 }} }} dim: 8 "
+            "head_count: 2", wire.EncodeRequest())
+        yield METHODS.index(wire.ENCODE), encode.SerializeToString()
+        attend = hostile_requests.heads(q=(1, 2, 3, 4))
+        attend.scheme.Clear()
+        text_format.Parse(scheme, attend.scheme)
+        attend.options.causal = True
+        yield METHODS.index(wire.ATTEND), attend.SerializeToString()
+        module = text_format.Parse(
+            f"scheme {{ {scheme} }} module {{ tokens: ['a', 'b', 'a'] seed: 1 head_count: 1 "
+            "dim: 8 } options { causal: true return_weights: true }", wire.AttendRequest())
+        yield METHODS.index(wire.ATTEND), module.SerializeToString()
+        check = text_format.Parse(f"schemes {{ {scheme} }}", wire.CheckPropertiesRequest())
+        yield METHODS.index(wire.CHECK_PROPERTIES), check.SerializeToString()
+        pattern = text_format.Parse(
+            f"schemes {{ {scheme} }} pattern {{ dim: 8 head_count: 1 }} train_length: 4 "
+            "eval_lengths: 8", wire.EvaluateRequest())
+        yield METHODS.index(wire.EVALUATE), pattern.SerializeToString()
+    for task in ("ordering", "agreement", "text", "copy", "reverse", "recall", "retrofit"):
+        trained = text_format.Parse(
+            f"schemes {{ rope {{}} }} trained {{ {task} {{}} training {{ step_count: 1 batch_size: 1 }} "
+            "model { layer_count: 1 dim: 8 head_count: 1 } } train_length: 8 eval_lengths: 16",
+            wire.EvaluateRequest())
+        yield METHODS.index(wire.EVALUATE), trained.SerializeToString()
+    yield METHODS.index(wire.HEALTH_CHECK), wire.HealthCheckRequest(
+        service="locus.v1.EncodingService").SerializeToString()
+    yield 6, b"\x3a\x01*"
+    yield 6, b"\x22\x18locus.v1.EncodingService"
+
+
+def npy_files():
+    for values in (np.arange(6, dtype="<f4").reshape(2, 3), np.float64(1.5), np.zeros((0, 4), "<f2"),
+                   np.array([True, False]), np.arange(4, dtype=">i8"),
+                   np.asfortranarray(np.arange(6.0).reshape(2, 3)), np.array([1, 2], "<u2"),
+                   np.array(["text"])):
+        for version in ((1, 0), (2, 0)):
+            file = io.BytesIO()
+            np.lib.format.write_array(file, np.asarray(values), version=version)
+            yield file.getvalue()
+
+
+def configs():
+    path = os.path.join(os.path.dirname(HERE), "client", "cli", "hf_config_test.cc")
+    with open(path, encoding="utf-8") as file:
+        for text in re.findall(r'R"\((.*?)\)"', file.read(), re.S):
+            yield text.encode()
+    yield from (text.encode() for text in CONFIGS)
+
+
+def write(target, cases):
+    folder = os.path.join(HERE, "corpus", target)
+    os.makedirs(folder, exist_ok=True)
+    for old in glob.glob(os.path.join(folder, "seed-*")):
+        os.unlink(old)
+    for data in sorted(set(cases)):
+        if len(data) <= LARGEST_BYTES:
+            name = "seed-" + hashlib.sha256(data).hexdigest()[:12]
+            with open(os.path.join(folder, name), "wb") as file:
+                file.write(data)
+
+
+if __name__ == "__main__":
+    write("request", [bytes([method]) + data for method, data in requests()])
+    write("npy", npy_files())
+    write("hf_config", configs())
+    write("scheme_text", [text.encode() for text in SCHEMES] + [
+        b"rope", b" rope # the usual one\n", b"rope{layout:half_split}", b"learned { policy: WRAP }",
+        b"alibi{slopes: [1, 0.5] symmetric: true}", b"ropee", b"rope {\n  layout: SIDEWAYS }"])
+    write("metadata", [text.encode() for text in METADATA] + [b"\xff\xfe\xc0\x80"])

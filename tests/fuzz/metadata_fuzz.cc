@@ -1,0 +1,103 @@
+// What callers write outside of messages: request ids, traces, tokens, paths,
+// and the words of theirs that end up in log lines and errors.
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "nlohmann/json.hpp"
+#include "server/address.h"
+#include "server/auth.h"
+#include "server/caller.h"
+#include "server/log.h"
+#include "server/status.h"
+#include "server/utf8.h"
+#include "tests/fuzz/check.h"
+#include "tests/fuzz/memory_file.h"
+
+namespace locus::server {
+namespace {
+
+using fuzz::Check;
+
+constexpr char kToken[] = "0123456789abcdef";
+
+const Authenticator& OneToken() {
+  static const Authenticator* const auth = [] {
+    // Stays, since it is watched.
+    const auto* const file = new fuzz::MemoryFile(kToken, sizeof(kToken) - 1);
+    return Authenticator::Open(file->path(), {.health = true})->release();
+  }();
+  return *auth;
+}
+
+bool IsQuiet(absl::string_view text) {
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') return false;
+  }
+  return true;
+}
+
+bool IsUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+void TryLog(absl::string_view text) {
+  const std::string line = LogLine("info", "call").Add("error", text).Finish();
+  Check(line.back() == '\n', "a log line ends");
+  const absl::string_view body(line.data(), line.size() - 1);
+  Check(IsQuiet(body) && IsUtf8(body), "a log line is one line of text", line);
+  const auto parsed = nlohmann::json::parse(body.begin(), body.end(), nullptr,
+                                            /*allow_exceptions=*/false);
+  Check(parsed.is_object() && parsed.size() == 4 && parsed["level"] == "info",
+        "a log line is one object with our keys", line);
+  if (IsUtf8(text)) {
+    Check(parsed["error"].get<std::string>() == text,
+          "a log line says what was said", line);
+  }
+}
+
+void TryTokens(absl::string_view text) {
+  const AuthVerdict verdict = OneToken().CheckCall("/locus.v1.X/Y", text);
+  const bool has_token = text.find(kToken) != absl::string_view::npos;
+  Check(verdict != AuthVerdict::kAllowed || has_token,
+        "nobody gets in without the token");
+  if (OneToken().CheckCall(text, "") == AuthVerdict::kAllowed) {
+    Check(text.substr(0, 23) == "/grpc.health.v1.Health/",
+          "only health is exempt");
+  }
+  const auto tokens = ParseTokens(text);
+  Check(!tokens.ok() || !tokens->empty(), "there is no empty list of tokens");
+  (void)ParseAuthExemptions(text);
+}
+
+void Try(absl::string_view text) {
+  if (IsTraceparent(text)) {
+    Check(text.size() == 55 && IsQuiet(text) && text[2] == '-',
+          "a traceparent is one");
+  }
+  if (IsRequestId(text)) {
+    Check(!text.empty() && text.size() <= 128 && IsQuiet(text) && IsUtf8(text),
+          "a request id can be sent back");
+  }
+  const std::string printable = Printable(text, 200);
+  Check(IsQuiet(printable) && IsUtf8(printable) && printable.size() < 1024,
+        "what is printed can be", printable);
+  (void)ParseAddress(text);
+  (void)IsLocalAddress(text);
+  TryLog(text);
+  TryTokens(text);
+}
+
+}  // namespace
+}  // namespace locus::server
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  locus::server::Try({reinterpret_cast<const char*>(data), size});
+  return 0;
+}

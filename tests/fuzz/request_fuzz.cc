@@ -1,0 +1,135 @@
+// Bytes as requests, through parsing, validation and admission into every
+// handler, by a server within this process whose limits make every case cheap.
+// The first byte chooses the method. Whatever the bytes are, the answer is OK
+// or a mistake of the caller's, never one of ours.
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "server/server.h"
+#include "server/utf8.h"
+#include "tests/fuzz/check.h"
+
+namespace locus::server {
+namespace {
+
+using fuzz::Check;
+
+constexpr const char* kMethods[] = {
+    "/locus.v1.EncodingService/ListSchemes",
+    "/locus.v1.EncodingService/Encode",
+    "/locus.v1.AttentionService/Attend",
+    "/locus.v1.EvaluationService/CheckProperties",
+    "/locus.v1.EvaluationService/EvaluateExtrapolation",
+    "/grpc.health.v1.Health/Check",
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+};
+
+ServerOptions SmallOptions() {
+  ServerOptions options;
+  options.listen = "";
+  options.http = "";
+  options.threads = 1;
+  options.max_message_bytes = 64 << 10;
+  options.memory_budget_bytes = 8 << 20;
+  options.max_call_flops = 3e6;
+  options.max_elements = 1 << 14;
+  options.max_length = 1 << 10;
+  options.max_heads = 16;
+  options.max_evaluation_flops = 3e6;
+  options.background_evaluations = false;
+  options.log_calls = false;
+  options.grace_seconds = 1;
+  return options;
+}
+
+class Fixture {
+ public:
+  Fixture() : server_(Server::Start(SmallOptions()).value()) {
+    channel_ = server_->InProcessChannel(grpc::ChannelArguments());
+    stub_ = std::make_unique<grpc::GenericStub>(channel_);
+  }
+
+  // One message there, all messages back.
+  grpc::Status Call(const char* method, const uint8_t* data, size_t size) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() +
+                         std::chrono::seconds(20));
+    grpc::CompletionQueue queue;
+    auto stream = stub_->PrepareCall(&context, method, &queue);
+    stream->StartCall(nullptr);
+    Next(&queue);
+    grpc::Slice slice(data, size);
+    stream->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(),
+                      nullptr);
+    Next(&queue);
+    grpc::ByteBuffer answer;
+    do {
+      stream->Read(&answer, nullptr);
+    } while (Next(&queue));
+    grpc::Status status;
+    stream->Finish(&status, nullptr);
+    Next(&queue);
+    return status;
+  }
+
+ private:
+  static bool Next(grpc::CompletionQueue* queue) {
+    void* tag = nullptr;
+    bool ok = false;
+    queue->Next(&tag, &ok);
+    return ok;
+  }
+
+  const std::unique_ptr<Server> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<grpc::GenericStub> stub_;
+};
+
+bool IsQuietUtf8(absl::string_view text) {
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0 || static_cast<unsigned char>(text[0]) < ' ') return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
+}  // namespace locus::server
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using locus::fuzz::Check;
+  namespace server = locus::server;
+  if (size == 0) return 0;
+  static server::Fixture* const fixture = new server::Fixture;
+  const char* const method =
+      server::kMethods[data[0] % std::size(server::kMethods)];
+  const grpc::Status status = fixture->Call(method, data + 1, size - 1);
+  switch (status.error_code()) {
+    case grpc::OK:
+    case grpc::INVALID_ARGUMENT:
+    case grpc::NOT_FOUND:           // a service that health does not know
+    case grpc::RESOURCE_EXHAUSTED:  // a limit
+    case grpc::UNIMPLEMENTED:
+      break;
+    case grpc::INTERNAL:
+      // gRPC's own word for a message of its own services that does not parse.
+      Check(std::string(method).find("/grpc.") == 0, "no error of ours",
+            method);
+      break;
+    default:
+      Check(false, "every request is answered or the caller's mistake",
+            absl::StrCat(method, ": ", static_cast<int>(status.error_code()),
+                         " ", status.error_message()));
+  }
+  Check(server::IsQuietUtf8(status.error_message()) &&
+            status.error_message().size() < 4096,
+        "an error is one line of text", status.error_message());
+  return 0;
+}

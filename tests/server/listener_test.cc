@@ -1,0 +1,101 @@
+#include "server/listener.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/address.h"
+
+namespace locus::server {
+namespace {
+
+bool Await(const std::function<bool()>& condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
+int ConnectTo(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)),
+            0);
+  return fd;
+}
+
+TEST(ListenerTest, CountsConnectionsUntilTheirOwnerShutsThemDown) {
+  const auto listener = Listener::Bind("127.0.0.1:0", 2);
+  ASSERT_TRUE(listener.ok()) << listener.status();
+  std::atomic<int> taken{-1};
+  std::atomic<int> count{0};
+  (*listener)->Start([&](int, int connection) {
+    taken = connection;
+    ++count;
+  });
+  const int client = ConnectTo((*listener)->port());
+  ASSERT_TRUE(Await([&] { return count == 1; }));
+  EXPECT_EQ((*listener)->open_connections(), 1);
+  // As gRPC ends one.
+  shutdown(taken, SHUT_RDWR);
+  close(taken);
+  EXPECT_TRUE(Await([&] { return (*listener)->open_connections() == 0; }));
+  char byte = 0;
+  EXPECT_EQ(read(client, &byte, 1), 0);
+  close(client);
+}
+
+TEST(ListenerTest, HangsUpOnWhoIsTooMany) {
+  const auto listener = Listener::Bind("127.0.0.1:0", 1);
+  ASSERT_TRUE(listener.ok());
+  std::vector<int> taken;
+  (*listener)->Start([&](int, int connection) { taken.push_back(connection); });
+  const int first = ConnectTo((*listener)->port());
+  const int second = ConnectTo((*listener)->port());
+  char byte = 0;
+  EXPECT_LE(read(second, &byte, 1), 0);
+  EXPECT_TRUE(Await([&] { return (*listener)->refused_connections() == 1; }));
+  EXPECT_EQ((*listener)->accepted_connections(), 1);
+  (*listener)->Stop();
+  ASSERT_EQ(taken.size(), 1u);
+  for (const int fd : {first, second, taken[0]}) close(fd);
+}
+
+TEST(ListenerTest, SaysWhyItCannotBind) {
+  const auto first = Listener::Bind("127.0.0.1:0", 1);
+  ASSERT_TRUE(first.ok());
+  const std::string address = absl::StrCat("127.0.0.1:", (*first)->port());
+  EXPECT_EQ(
+      Listener::Bind(address, 1).status().message(),
+      absl::StrCat("cannot listen on ", address, ": Address already in use"));
+  EXPECT_FALSE(
+      Listener::Bind(absl::StrCat("unix:/", std::string(200, 'a')), 1).ok());
+}
+
+TEST(AddressTest, LocalIsWhatNoOtherMachineReaches) {
+  for (const char* local : {"", "unix:/run/x", "127.0.0.1:1", "127.9.9.9:1",
+                            "[::1]:1", "localhost:1"}) {
+    EXPECT_TRUE(IsLocalAddress(local)) << local;
+  }
+  for (const char* other : {"0.0.0.0:1", "[::]:1", "10.0.0.1:1",
+                            "127.example:1", "128.0.0.1:1", "nonsense"}) {
+    EXPECT_FALSE(IsLocalAddress(other)) << other;
+  }
+}
+
+}  // namespace
+}  // namespace locus::server
