@@ -113,6 +113,20 @@ class Client::Server {
            state == GRPC_CHANNEL_CONNECTING;
   }
 
+  // What the server asked for when it refused a call; others keep it, too.
+  void RestFor(absl::Duration time) {
+    rest_until_.store(absl::ToUnixMicros(absl::Now() + time),
+                      std::memory_order_relaxed);
+  }
+  // How long from now.
+  absl::Duration rest() const {
+    const int64_t until = rest_until_.load(std::memory_order_relaxed);
+    // Most calls need no clock.
+    return until == 0 ? absl::ZeroDuration()
+                      : std::max(absl::ZeroDuration(),
+                                 absl::FromUnixMicros(until) - absl::Now());
+  }
+
   const std::string address;
   const std::unique_ptr<v1::EncodingService::Stub> encoding;
   const std::unique_ptr<v1::AttentionService::Stub> attention;
@@ -122,10 +136,16 @@ class Client::Server {
  private:
   const std::shared_ptr<grpc::Channel> channel_;
   const bool has_state_;
+  std::atomic<int64_t> rest_until_{0};
 };
 
 class Client::Impl {
  public:
+  // Whether a server's wish to be left alone for a while is heeded by all such
+  // calls, or by the one that was refused: an evaluation is refused for reasons
+  // of its own, and health is worth knowing at any time.
+  enum class Pushback { kShared, kOwn };
+
   explicit Impl(const ClientOptions& options) : options_(options) {}
 
   // Before the first call.
@@ -139,14 +159,16 @@ class Client::Impl {
   // good, or time is up. Calls go to the servers in turn, and another attempt
   // goes to another server.
   template <typename Response, typename Attempt>
-  absl::StatusOr<Response> Call(const CallOptions& call, Attempt attempt) {
+  absl::StatusOr<Response> Call(const CallOptions& call, Attempt attempt,
+                                Pushback pushback = Pushback::kShared) {
     Response response;
     const absl::Status status = Repeat(
         call,
         [&](Server& server, grpc::ClientContext* context, bool* /*final*/) {
           response.Clear();
           return attempt(server, context, &response);
-        });
+        },
+        pushback);
     if (!status.ok()) return status;
     return response;
   }
@@ -154,12 +176,22 @@ class Client::Impl {
   // The same for attempts (server, context, final) that keep what they receive.
   // One that sets `final` is not followed by another.
   template <typename Attempt>
-  absl::Status Repeat(const CallOptions& call, Attempt attempt) {
+  absl::Status Repeat(const CallOptions& call, Attempt attempt,
+                      Pushback pushback = Pushback::kOwn) {
     const absl::Duration timeout = call.timeout.value_or(options_.timeout);
     const absl::Time deadline = absl::Now() + timeout;
-    const size_t first = next_.fetch_add(1, std::memory_order_relaxed);
+    const bool shared = pushback == Pushback::kShared;
+    const size_t first = FirstServer();
     for (int count = 1;; ++count) {
       Server& server = *servers_[(first + count - 1) % servers_.size()];
+      if (count == 1 && shared && !WaitWhileResting(server, deadline, call)) {
+        return call.canceller != nullptr && call.canceller->cancelled()
+                   ? absl::CancelledError("cancelled by the caller")
+                   : absl::UnavailableError(absl::StrCat(
+                         server.address,
+                         " is busy and asked to be left alone until after the "
+                         "deadline"));
+      }
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
       const Canceller::Scope scope(call.canceller, &context);
@@ -168,6 +200,9 @@ class Client::Impl {
       Record(context, count, call.info);
       if (status.ok()) return absl::OkStatus();
       const absl::Status error = Explain(server, status, context, timeout);
+      if (const auto asked = RetryDelay(error); asked && shared) {
+        server.RestFor(std::min(*asked, options_.retry.max_backoff));
+      }
       const bool again = !final && count < options_.retry.max_attempts &&
                          IsWorthAnother(error, context, call.canceller);
       const absl::Duration wait =
@@ -201,6 +236,32 @@ class Client::Impl {
                        ReasonOfFailedConnection(status.error_message())));
     }
     return error;
+  }
+
+  // The next in turn that does not rest, or the next.
+  size_t FirstServer() {
+    const size_t first = next_.fetch_add(1, std::memory_order_relaxed);
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      if (servers_[(first + i) % servers_.size()]->rest() ==
+          absl::ZeroDuration()) {
+        return first + i;
+      }
+    }
+    return first;
+  }
+
+  // A refusal costs the server about as much as a small call: who was refused
+  // asks nothing else of it meanwhile. False if there is not enough time.
+  static bool WaitWhileResting(const Server& server, absl::Time deadline,
+                               const CallOptions& call) {
+    const absl::Duration rest = server.rest();
+    if (rest == absl::ZeroDuration()) return true;
+    // Spread out, so that not all come back at the same moment.
+    const absl::Duration wait = rest * (1 + Uniform() / 2);
+    if (absl::Now() + wait >= deadline) return false;
+    if (call.canceller != nullptr) return !call.canceller->WaitFor(wait);
+    absl::SleepFor(wait);
+    return true;
   }
 
   // A server that goes away cancels what it has not begun, and says nothing
@@ -350,10 +411,12 @@ absl::StatusOr<ServingStatus> Client::CheckHealth(const std::string& service,
   request.set_service(service);
   const absl::StatusOr<HealthCheckResponse> response =
       impl_->Call<HealthCheckResponse>(
-          call, [&](Server& server, grpc::ClientContext* context,
-                    HealthCheckResponse* out) {
+          call,
+          [&](Server& server, grpc::ClientContext* context,
+              HealthCheckResponse* out) {
             return server.health->Check(context, request, out);
-          });
+          },
+          Impl::Pushback::kOwn);
   if (!response.ok()) return response.status();
   switch (response->status()) {
     case HealthCheckResponse::SERVING:

@@ -83,7 +83,9 @@ enum class ServingStatus { kUnknown, kServing, kNotServing };
 
 // A connection to one server, or to several that are alike. Thread-safe: share
 // one among all threads, since calls run over it side by side. Calls block
-// until they succeed, fail for good, or run out of time; nothing hangs.
+// until they succeed, fail for good, or run out of time; nothing hangs. What a
+// server asks for when it refuses a call holds for all: until then the client
+// goes to another server, or waits.
 //
 // Errors have the server's code and message (see client/errors.h). A server
 // that is not there is UNAVAILABLE or, if the network swallows the attempt,

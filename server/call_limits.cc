@@ -1,6 +1,10 @@
 #include "server/call_limits.h"
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/shape.h"
@@ -31,6 +35,33 @@ class Checker {
           limits_.max_elements);
     Length(absl::StrCat(field, ".shape"), Extent(tensor, axes.length));
     Heads(absl::StrCat(field, ".shape"), Extent(tensor, axes.heads));
+  }
+
+  // Every tensor in `message`, wherever it is: tables of schemes and weights of
+  // modules count like any other. `path` is the message's own; empty: it is the
+  // request.
+  void Tensors(const std::string& path,
+               const google::protobuf::Message& message) {
+    if (message.GetDescriptor() == v1::Tensor::descriptor()) {
+      Tensor(path, static_cast<const v1::Tensor&>(message));
+      return;
+    }
+    const google::protobuf::Reflection& reflection = *message.GetReflection();
+    std::vector<const google::protobuf::FieldDescriptor*> fields;
+    reflection.ListFields(message, &fields);
+    for (const auto* field : fields) {
+      if (field->message_type() == nullptr || field->is_map()) continue;
+      const std::string name =
+          absl::StrCat(path, path.empty() ? "" : ".", field->name());
+      if (!field->is_repeated()) {
+        Tensors(name, reflection.GetMessage(message, field));
+        continue;
+      }
+      for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+        Tensors(absl::StrCat(name, "[", i, "]"),
+                reflection.GetRepeatedMessage(message, field, i));
+      }
+    }
   }
 
   void Positions(const std::string& field, const v1::Positions& positions) {
@@ -77,6 +108,7 @@ absl::Status CheckLimits(const ServerOptions& limits,
   checker.Tensor("input", request.input(),
                  {.length = 2, .heads = on_scores ? 3 : 0});
   if (on_scores) checker.Tensor("input", request.input(), {.length = 1});
+  checker.Tensors("", request);
   return checker.status();
 }
 
@@ -92,9 +124,16 @@ absl::Status CheckLimits(const ServerOptions& limits,
   checker.Length("module.tokens", module.tokens_size());
   checker.Heads("module.head_count", module.head_count());
   const v1::AttentionOptions& options = request.options();
-  checker.Tensor("options.mask", options.mask());
   checker.Positions("options.query_positions", options.query_positions());
   checker.Positions("options.key_positions", options.key_positions());
+  checker.Tensors("", request);
+  return checker.status();
+}
+
+absl::Status CheckTensors(const ServerOptions& limits,
+                          const google::protobuf::Message& request) {
+  Checker checker(limits);
+  checker.Tensors("", request);
   return checker.status();
 }
 

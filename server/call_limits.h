@@ -15,5 +15,9 @@ absl::Status CheckLimits(const ServerOptions& limits,
                          const v1::EncodeRequest& request, bool on_scores);
 absl::Status CheckLimits(const ServerOptions& limits,
                          const v1::AttendRequest& request);
+// Of other requests: the same for all tensors they have, such as the tables of
+// schemes.
+absl::Status CheckTensors(const ServerOptions& limits,
+                          const google::protobuf::Message& request);
 
 }  // namespace locus::server

@@ -25,11 +25,12 @@ constexpr double kLongSeconds = 5e-3;
 // cores of a virtual machine did 6300 a second.
 constexpr double kTrivialSeconds = 2e-4;
 // Long enough for a queue to move.
-constexpr absl::Duration kLeastDelay = absl::Milliseconds(50);
+constexpr absl::Duration kLeastDelay = absl::Milliseconds(5);
 
-// When it is worth to come back to a queue of that length.
+// When it is worth to come back to a queue of that length: half of it is done
+// by then. Were all of it, we would have nothing to do until they are back.
 absl::Duration RetryDelay(double wait) {
-  return std::max(kLeastDelay, absl::Seconds(wait));
+  return std::max(kLeastDelay, absl::Seconds(wait / 2));
 }
 
 std::string InMillis(double seconds) {

@@ -132,7 +132,7 @@ const std::vector<Flag>& Flags() {
       MakeFlag("max-connection-age-seconds", &O::max_connection_age_seconds,
                "when any connection is closed; 0: never [0]"),
       MakeFlag("max-streams", &O::max_streams,
-               "calls of one connection at once; more wait [256]"),
+               "calls of one connection at once; more wait [100]"),
       MakeFlag("max-metadata-bytes", &O::max_metadata_bytes,
                "metadata of a call [16KiB]"),
       MakeFlag("threads", &O::threads,

@@ -10,6 +10,7 @@
 #include "core/base/status.h"
 #include "core/evaluation/naive.h"
 #include "core/evaluation/properties.h"
+#include "server/call_limits.h"
 #include "server/convert_evaluation.h"
 #include "server/evaluation_run.h"
 #include "server/manifest.h"
@@ -100,6 +101,7 @@ EvaluationService::EvaluationService(ServerState* state,
 absl::Status EvaluationService::CheckProperties(
     Call& call, const v1::CheckPropertiesRequest& request,
     Reply<v1::CheckPropertiesResponse>* reply) {
+  LOCUS_RETURN_IF_ERROR(CheckTensors(call.options(), request));
   LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
   LOCUS_ASSIGN_OR_RETURN(const PropertiesPlan plan, ToPropertiesPlan(request));
   LOCUS_ASSIGN_OR_RETURN(reply->message, call.Run(PropertiesJob{plan}));
@@ -119,6 +121,7 @@ absl::Status EvaluationService::CheckFlops(const Evaluation& evaluation) {
 absl::Status EvaluationService::EvaluateExtrapolation(
     Call& call, const v1::EvaluateExtrapolationRequest& request,
     Stream& stream) {
+  LOCUS_RETURN_IF_ERROR(CheckTensors(call.options(), request));
   LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
   LOCUS_ASSIGN_OR_RETURN(const EvaluationPlan plan, ToEvaluationPlan(request));
   LOCUS_ASSIGN_OR_RETURN(const auto evaluation,

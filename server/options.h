@@ -31,9 +31,10 @@ struct ServerOptions {
   // anew and show certificates anew. 0: never.
   double max_connection_idle_seconds = 1800;
   double max_connection_age_seconds = 0;
-  // Calls of one connection at once; more wait in the client. One client alone
-  // shall not need all the threads.
-  int max_streams = 256;
+  // Calls of one connection at once; more wait in the client, where they cost
+  // us nothing. Fewer than wait here, so that one connection alone is hardly
+  // ever refused; as many as HTTP/2 recommends at least.
+  int max_streams = 100;
   // What a caller's metadata may have together.
   int64_t max_metadata_bytes = int64_t{16} << 10;
   // Threads that compute; 0: as many as the machine, or its cgroup, grants.

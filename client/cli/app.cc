@@ -7,6 +7,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "client/cli/command.h"
 #include "client/cli/output.h"
 #include "client/cli/suggest.h"
@@ -115,6 +116,11 @@ int Run(int argc, const char* const* argv) {
 }  // namespace
 
 int RunApp(int argc, const char* const* argv) {
+#ifdef NDEBUG
+  // Debian's abseil is a debug build: every lock that gRPC takes is looked up
+  // in a graph of all locks, with a stack trace.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+#endif
   OpenStandardDescriptors();
   InstallSignalHandlers();
   // Nothing of ours throws; memory may still run out.

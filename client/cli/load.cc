@@ -47,6 +47,7 @@ struct LoadFlags {
   int connections = 1;
   int threads = 1;
   int max_in_flight = 10000;
+  bool heed_pushback = false;
   std::string format = "text";
   std::vector<std::string> out;
   bool quiet = false;
@@ -103,6 +104,7 @@ absl::StatusOr<LoadRunner> MakeRunner(const LoadFlags& flags,
   options.target.timeout_nanos = *timeout;
   options.threads = flags.threads;
   options.max_in_flight = flags.max_in_flight;
+  options.heed_pushback = flags.heed_pushback;
   CLIENT_ASSIGN_OR_RETURN(options.channels,
                           OpenChannels(flags, session, *timeout));
   return runner;
@@ -261,6 +263,11 @@ void AddLoad(CLI::App& app, Action& action) {
          "More calls than this at once have to wait; their latency counts all "
          "the same")
       ->capture_default_str();
+  command
+      ->add_flag("--heed-pushback", flags->heed_pushback,
+                 "Send nothing over a connection while the server asks it to "
+                 "wait; what is due counts as refused")
+      ->group("Client");
   command
       ->add_option("--format", flags->format,
                    "Of standard output: text, json, csv or prometheus")

@@ -86,6 +86,11 @@ std::string Calls(const Result& result) {
   if (result.unsent > 0) {
     parts.push_back(absl::StrCat(result.unsent, " never sent"));
   }
+  if (result.withheld > 0) {
+    parts.push_back(absl::StrCat(result.withheld,
+                                 " withheld at the server's "
+                                 "request"));
+  }
   if (result.unfinished > 0) {
     parts.push_back(absl::StrCat(result.unfinished, " unfinished"));
   }

@@ -100,7 +100,8 @@ Json CountsJson(const Result& result) {
           {"failed", result.statistics.failed_count()},
           {"unsent", result.unsent},
           {"unfinished", result.unfinished},
-          {"held_back", result.held_back}};
+          {"held_back", result.held_back},
+          {"withheld", result.withheld}};
 }
 
 Json StatusesJson(const Statistics& statistics) {

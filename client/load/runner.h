@@ -25,6 +25,8 @@ struct RunOptions {
   // Each sends its share over its share of the connections.
   int threads = 1;
   int max_in_flight = 1;
+  // See WorkerOptions.
+  bool heed_pushback = false;
   int64_t warm_up_nanos = 0;
   // With the warm-up.
   int64_t length_nanos = 0;

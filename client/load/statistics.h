@@ -117,6 +117,9 @@ struct Result {
   int64_t unfinished = 0;
   // Calls that left late because too many were in flight.
   int64_t held_back = 0;
+  // Calls that were not sent because the server had asked for a pause; they
+  // count as refused.
+  int64_t withheld = 0;
   bool interrupted = false;
 
   // Successful calls a second.

@@ -16,19 +16,20 @@ namespace {
 // How soon a thread that sleeps hears that it should stop.
 constexpr int64_t kNapNanos = int64_t{20} * 1000 * 1000;
 
-// Microseconds in decimal, as trailers have them.
+// A time in decimal, as trailers have them: microseconds unless another unit,
+// in nanoseconds, is given.
 std::optional<int64_t> TrailerNanos(const grpc::ClientContext& context,
-                                    const char* key) {
+                                    const char* key, int64_t unit = 1000) {
   const auto& trailers = context.GetServerTrailingMetadata();
   const auto found = trailers.find(key);
   if (found == trailers.end()) return std::nullopt;
-  int64_t micros = 0;
+  int64_t count = 0;
   const char* const begin = found->second.data();
   const char* const end = begin + found->second.size();
-  if (std::from_chars(begin, end, micros).ec != std::errc()) {
+  if (std::from_chars(begin, end, count).ec != std::errc()) {
     return std::nullopt;
   }
-  return std::clamp<int64_t>(micros, 0, Histogram::kMaxNanos / 1000) * 1000;
+  return std::clamp<int64_t>(count, 0, Histogram::kMaxNanos / unit) * unit;
 }
 
 }  // namespace
@@ -44,10 +45,12 @@ struct Worker::Call {
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
   int64_t intended = 0;
   int64_t started = 0;
+  size_t stub = 0;
   bool under_way = false;
 };
 
-Worker::Worker(WorkerOptions options) : options_(std::move(options)) {
+Worker::Worker(WorkerOptions options)
+    : options_(std::move(options)), rest_until_(options_.channels.size()) {
   for (const auto& channel : options_.channels) {
     stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
   }
@@ -115,6 +118,7 @@ void Worker::Send() {
 int64_t Worker::Follow(Schedule& schedule) {
   std::optional<int64_t> due = schedule.Next();
   for (; due.has_value() && WaitUntilDue(*due); due = schedule.Next()) {
+    if (options_.heed_pushback && Withhold(*due)) continue;
     Call* const call = Acquire();
     if (call == nullptr) return 0;
     Launch(call, *due);
@@ -153,6 +157,21 @@ Worker::Call* Worker::Acquire() {
   return call;
 }
 
+bool Worker::Withhold(int64_t intended) {
+  const int64_t now = Now();
+  if (rest_until_[next_stub_ % stubs_.size()] <= now) return false;
+  ++next_stub_;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Count({.intended = intended,
+         .started = now,
+         .ended = now,
+         .code = absl::StatusCode::kUnavailable});
+  // It was no call, and cost next to nothing.
+  --totals_.calls;
+  ++totals_.withheld;
+  return true;
+}
+
 void Worker::Launch(Call* call, int64_t intended) {
   {
     // CancelCalls may look at it from now on.
@@ -167,7 +186,8 @@ void Worker::Launch(Call* call, int64_t intended) {
   call->context->set_deadline(gpr_time_add(
       gpr_now(GPR_CLOCK_MONOTONIC),
       gpr_time_from_nanos(options_.target.timeout_nanos, GPR_TIMESPAN)));
-  call->reader = stubs_[next_stub_++ % stubs_.size()]->PrepareUnaryCall(
+  call->stub = next_stub_++ % stubs_.size();
+  call->reader = stubs_[call->stub]->PrepareUnaryCall(
       &*call->context, options_.target.method, options_.target.request,
       &queue_);
   call->reader->StartCall();
@@ -193,6 +213,11 @@ void Worker::Finish(Call* call) {
       .code = static_cast<absl::StatusCode>(call->status.error_code()),
       .queue_nanos = TrailerNanos(*call->context, "locus-queue-us"),
       .compute_nanos = TrailerNanos(*call->context, "locus-compute-us")};
+  if (options_.heed_pushback && sample.code == absl::StatusCode::kUnavailable) {
+    const auto wait = TrailerNanos(*call->context, "grpc-retry-pushback-ms",
+                                   int64_t{1000} * 1000);
+    if (wait.has_value()) rest_until_[call->stub] = ended + *wait;
+  }
   call->response.Clear();
   call->reader.reset();
   // In closed loop the next call takes the place of this one: if it were given

@@ -36,6 +36,10 @@ struct WorkerOptions {
   // A call that is due beyond this many waits for another to end, since memory
   // is finite. Its latency counts from when it was due all the same.
   int max_in_flight = 1;
+  // A call that is due while the server asks this connection to wait (the
+  // trailer grpc-retry-pushback-ms of a call it refused) is not sent, and
+  // counts as refused.
+  bool heed_pushback = false;
   // When the run began, by NowNanos. The others are relative to it.
   int64_t start = 0;
   // Calls that are due earlier are made but not counted.
@@ -61,6 +65,7 @@ struct WorkerTotals {
   int64_t unsent = 0;
   int64_t unfinished = 0;
   int64_t held_back = 0;
+  int64_t withheld = 0;
   // Of its threads.
   std::vector<double> cpu_seconds;
 };
@@ -98,6 +103,8 @@ class Worker {
   // null if sending has stopped.
   Call* Acquire();
   void Launch(Call* call, int64_t intended);
+  // Counts a call as refused instead, if its connection is asked to wait.
+  bool Withhold(int64_t intended);
   void Finish(Call* call);
   // These two are called with the mutex held.
   void Count(const CallSample& sample);
@@ -110,6 +117,8 @@ class Worker {
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
   grpc::CompletionQueue queue_;
   std::atomic<size_t> next_stub_{0};
+  // Until when each connection waits, by Now.
+  std::vector<std::atomic<int64_t>> rest_until_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> ended_{false};
 

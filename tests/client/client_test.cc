@@ -162,6 +162,24 @@ TEST_F(ClientTest, DelayPastTheDeadlineIsNotWaitedFor) {
   EXPECT_EQ(service_.calls, 1);
 }
 
+TEST_F(ClientTest, OtherCallsHeedTheServersDelay) {
+  constexpr absl::Duration kDelay = absl::Milliseconds(300);
+  service_.Prepare({RetryIn(kDelay)});
+  const auto client = Connect();
+  const absl::Time start = absl::Now();
+  // No time for another attempt: it fails at once.
+  EXPECT_FALSE(client->Encode({}, {.timeout = kDelay / 2}).ok());
+  EXPECT_EQ(service_.calls, 1);
+  // Nor for this one, which is not even sent.
+  EXPECT_EQ(client->Encode({}, {.timeout = kDelay / 10}).status().code(),
+            absl::StatusCode::kUnavailable);
+  EXPECT_EQ(service_.calls, 1);
+  EXPECT_TRUE(client->CheckHealth("").ok());
+  EXPECT_TRUE(client->Encode({}).ok());
+  EXPECT_GE(absl::Now() - start, kDelay);
+  EXPECT_EQ(service_.calls, 2);
+}
+
 TEST_F(ClientTest, InvalidArgumentIsNeverTriedAgain) {
   google::rpc::BadRequest detail;
   detail.add_field_violations()->set_field("dim");
@@ -280,6 +298,14 @@ TEST_F(TwoServersTest, AnotherAttemptGoesToTheOtherAtOnce) {
   EXPECT_TRUE(ConnectToBoth()->Encode({}).ok());
   EXPECT_LT(absl::Now() - start, absl::Seconds(10));
   EXPECT_EQ(other_.calls, 1);
+}
+
+TEST_F(TwoServersTest, AServerThatAskedForAPauseIsLeftAlone) {
+  service_.Prepare({RetryIn(absl::Seconds(20))});
+  const auto client = ConnectToBoth();
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Encode({}).ok());
+  EXPECT_EQ(service_.calls, 1);
+  EXPECT_EQ(other_.calls, 10);
 }
 
 TEST_F(TwoServersTest, TheLossOfOneIsNotNoticed) {

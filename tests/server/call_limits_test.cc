@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "tests/server/test_server.h"
 
 namespace locus::server {
@@ -76,6 +78,61 @@ TEST(CallLimitsTest, Elements) {
   };
   EXPECT_EQ(Encode(options, request(2)), "");
   EXPECT_EQ(Encode(options, request(3)), "max_elements");
+}
+
+// A tensor of zeros in text form.
+std::string Zeros(int rows, int columns) {
+  std::string data;
+  for (int i = 0; i < rows * columns * 4; ++i) data += "\\000";
+  return absl::StrCat("{ dtype: DATA_TYPE_FLOAT32 shape: ", rows,
+                      " shape: ", columns, " data: '", data, "' }");
+}
+
+TEST(CallLimitsTest, ElementsOfASchemesTable) {
+  ServerOptions options = TestOptions();
+  options.max_elements = 8;
+  const auto request = [](int rows) {
+    return absl::StrCat("scheme { learned { table ", Zeros(rows, 4),
+                        " } } dim: 4 positions { range { count: 1 } }");
+  };
+  EXPECT_EQ(Encode(options, request(2)), "");
+  EXPECT_EQ(Encode(options, request(3)), "max_elements");
+}
+
+TEST(CallLimitsTest, ElementsOfAModulesWeights) {
+  ServerOptions options = TestOptions();
+  const auto request = [](int dim) {
+    const std::string weights = Zeros(dim, dim);
+    const std::string x = absl::StrReplaceAll(
+        Zeros(1, dim), {{"shape: 1 ", "shape: 1 shape: 1 "}});
+    return absl::StrCat("scheme { none {} } module { head_count: 1 x ", x,
+                        " weights { wq ", weights, " wk ", weights, " wv ",
+                        weights, " wo ", weights, " } }");
+  };
+  options.max_elements = 16;
+  EXPECT_EQ(Attend(options, request(4)), "");
+  options.max_elements = 15;
+  EXPECT_EQ(Attend(options, request(4)), "max_elements");
+}
+
+TEST(CallLimitsTest, ElementsOfTablesThatAreChecked) {
+  ServerOptions options = TestOptions();
+  options.max_elements = 8;
+  TestServer server(options);
+  const auto check = [&](int rows) {
+    const auto request = Parsed<v1::CheckPropertiesRequest>(
+        absl::StrCat("schemes { rope {} } schemes { learned { table ",
+                     Zeros(rows, 4), " } }"));
+    grpc::ClientContext context;
+    v1::CheckPropertiesResponse response;
+    return server.evaluation().CheckProperties(&context, request, &response);
+  };
+  const grpc::Status status = check(3);
+  EXPECT_EQ(LimitOf(status), "max_elements");
+  EXPECT_NE(status.error_message().find("schemes[1].learned.table.shape"),
+            std::string::npos)
+      << status.error_message();
+  EXPECT_NE(check(2).error_code(), grpc::RESOURCE_EXHAUSTED);
 }
 
 TEST(CallLimitsTest, Flops) {

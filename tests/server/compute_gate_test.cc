@@ -122,7 +122,7 @@ TEST(ComputeGateTest, RefusesWhereTheWaitIsTooLong) {
   crowd.Add(kLong);
   const auto refused = gate.Enter(kLong, {});
   ExpectShed(refused, ShedReason::kQueueFull);
-  EXPECT_EQ(RetryDelayOf(refused.status()), absl::Milliseconds(2500));
+  EXPECT_EQ(RetryDelayOf(refused.status()), absl::Milliseconds(1250));
   EXPECT_TRUE(gate.Enter(kShort, {}).ok());
 }
 

@@ -240,6 +240,35 @@ TEST(RunLoadTest, StatusesAreCounted) {
   EXPECT_EQ(server.calls(), 100) << "failed calls are not to be repeated";
 }
 
+TEST(RunLoadTest, PushbackIsHeededOnRequest) {
+  const auto busy = [](int /*call*/, grpc::ServerContext* context) {
+    context->AddTrailingMetadata("grpc-retry-pushback-ms", "60000");
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "full");
+  };
+  FakeEncoding server(busy);
+  RunOptions options = Options(server, 2);
+  SetRate(100, 1, &options);
+  options.heed_pushback = true;
+  const Result result = RunLoad(options);
+  EXPECT_EQ(result.statistics.by_code[14], 100);
+  EXPECT_EQ(server.calls() + result.withheld, 100);
+  // One for each connection, and what left before that was answered.
+  EXPECT_GE(server.calls(), 2);
+  EXPECT_LT(server.calls(), 50);
+}
+
+TEST(RunLoadTest, PushbackIsIgnoredUnlessHeeded) {
+  FakeEncoding server([](int /*call*/, grpc::ServerContext* context) {
+    context->AddTrailingMetadata("grpc-retry-pushback-ms", "60000");
+    return grpc::Status(grpc::StatusCode::UNAVAILABLE, "full");
+  });
+  RunOptions options = Options(server);
+  SetRate(100, 0.5, &options);
+  const Result result = RunLoad(options);
+  EXPECT_EQ(server.calls(), 50);
+  EXPECT_EQ(result.withheld, 0);
+}
+
 TEST(RunLoadTest, ServersOwnTimesComeFromTheTrailers) {
   FakeEncoding server([](int /*call*/, grpc::ServerContext* context) {
     context->AddTrailingMetadata("locus-queue-us", "70");
