@@ -342,7 +342,7 @@ class Panel {
   HWY_INLINE double* TwiceCos(int64_t column) { return At(4, column); }
 
   // A group of columns from the position of row i to that of row `end`; rows
-  // passed are written to `to`.
+  // passed, but for those before row 0, are written to `to` and after it.
   template <bool kPast>
   HWY_NOINLINE void Advance(int64_t column, int64_t i, int64_t end, float* to,
                             int64_t stride) {
@@ -355,7 +355,6 @@ class Panel {
       y = x.Next(y, twice);
       std::swap(x, y);
     }
-    to += i * stride;
     for (; i + 1 < end; i += 2, to += 2 * stride) {
       x.Write<kPast>(to);
       y = x.Next(y, twice);
@@ -375,14 +374,14 @@ class Panel {
   template <bool kPast>
   HWY_INLINE void AdvanceAll(int64_t count, int64_t i, int64_t end, float* to,
                              int64_t stride) {
+    const int64_t first = std::max<int64_t>(i, 0);
     int64_t c = 0;
     for (; c + Group::kWidth <= count; c += Group::kWidth) {
-      Advance<kPast>(c, i, end, to + c, stride);
+      Advance<kPast>(c, i, end, to + first * stride + c, stride);
     }
     if (c == count) return;
     HWY_ALIGN float some[kPanelRows * Group::kWidth];
-    const int64_t first = std::max<int64_t>(i, 0);
-    Advance<false>(c, i, end, some - first * Group::kWidth, Group::kWidth);
+    Advance<false>(c, i, end, some, Group::kWidth);
     for (int64_t r = first; r < end; ++r) {
       std::copy_n(some + (r - first) * Group::kWidth, count - c,
                   to + r * stride + c);
