@@ -110,7 +110,7 @@ class Panel {
   HWY_INLINE double* Growth(int64_t column) { return At(6, column); }
 
   // A group of columns from the position of row i to that of row `end`; rows
-  // passed are written to `to`.
+  // passed, but for those before row 0, are written to `to` and after it.
   template <bool kPast, bool kGrows>
   HWY_NOINLINE void Advance(int64_t column, int64_t i, int64_t end, float* to,
                             int64_t stride) {
@@ -129,7 +129,6 @@ class Panel {
       step(x, y);
       std::swap(x, y);
     }
-    to += i * stride;
     for (; i + 1 < end; i += 2, to += 2 * stride) {
       x.Write<kPast>(to);
       step(x, y);
@@ -149,15 +148,14 @@ class Panel {
   template <bool kPast, bool kGrows>
   HWY_INLINE void AdvanceAll(int64_t count, int64_t i, int64_t end, float* to,
                              int64_t stride) {
+    const int64_t first = std::max<int64_t>(i, 0);
     int64_t c = 0;
     for (; c + Group::kWidth <= count; c += Group::kWidth) {
-      Advance<kPast, kGrows>(c, i, end, to + c, stride);
+      Advance<kPast, kGrows>(c, i, end, to + first * stride + c, stride);
     }
     if (c == count) return;
     HWY_ALIGN float some[kPanelRows * Group::kWidth];
-    const int64_t first = std::max<int64_t>(i, 0);
-    Advance<false, kGrows>(c, i, end, some - first * Group::kWidth,
-                           Group::kWidth);
+    Advance<false, kGrows>(c, i, end, some, Group::kWidth);
     for (int64_t r = first; r < end; ++r) {
       std::copy_n(some + (r - first) * Group::kWidth, count - c,
                   to + r * stride + c);

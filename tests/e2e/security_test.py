@@ -170,8 +170,8 @@ class TlsTest(Case):
         done = subprocess.run(
             ["openssl", "s_client", "-connect", f"127.0.0.1:{daemon.grpc_port}", version,
              "-alpn", "h2", "-cipher", "DEFAULT@SECLEVEL=0"],
-            stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False)
-        return done.stdout + done.stderr
+            stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False)
+        return (done.stdout + done.stderr).decode(errors="replace")
 
     def test_nothing_older_than_tls_1_2(self):
         with Daemon(*self.tls_flags()) as daemon:
