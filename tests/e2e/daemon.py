@@ -44,6 +44,11 @@ class Log:
         with self._changed:
             return [json.loads(line) for line in self._lines if line.startswith("{")]
 
+    def others(self):
+        """Lines that are not events."""
+        with self._changed:
+            return [line for line in self._lines if not line.startswith("{")]
+
     def wait_for(self, wanted, seconds=START_SECONDS):
         """The first event for which wanted(event), however far it is."""
         def found():

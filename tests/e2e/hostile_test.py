@@ -78,6 +78,12 @@ class HostileTest(unittest.TestCase):
         if not SANITIZED:
             self.assertLess(self.daemon.memory("VmRSS") - before, LEAK_BYTES)
 
+    def test_libraries_write_no_lines_of_their_own(self):
+        _, path, request, *_ = next(r for r in all_requests() if r[0] == "not UTF-8")
+        self.refusal(path, request)
+        self.client(wire.ATTEND, heads())
+        self.assertEqual(self.daemon.log.others(), [])
+
     def test_each_is_refused_and_none_costs_memory(self):
         before = self.daemon.memory("VmRSS")
         for name, path, request, code, field in all_requests():
