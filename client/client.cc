@@ -113,6 +113,9 @@ class Client::Server {
            state == GRPC_CHANNEL_CONNECTING;
   }
 
+  // Whether the name may stand for several servers, of which one asks.
+  bool is_many() const { return absl::StartsWith(address, "dns:"); }
+
   // What the server asked for when it refused a call; others keep it, too.
   void RestFor(absl::Duration time) {
     rest_until_.store(absl::ToUnixMicros(absl::Now() + time),
@@ -200,7 +203,8 @@ class Client::Impl {
       Record(context, count, call.info);
       if (status.ok()) return absl::OkStatus();
       const absl::Status error = Explain(server, status, context, timeout);
-      if (const auto asked = RetryDelay(error); asked && shared) {
+      if (const auto asked = RetryDelay(error);
+          asked && shared && !server.is_many()) {
         server.RestFor(std::min(*asked, options_.retry.max_backoff));
       }
       const bool again = !final && count < options_.retry.max_attempts &&
@@ -257,8 +261,10 @@ class Client::Impl {
     const absl::Duration rest = server.rest();
     if (rest == absl::ZeroDuration()) return true;
     // Spread out, so that not all come back at the same moment.
-    const absl::Duration wait = rest * (1 + Uniform() / 2);
-    if (absl::Now() + wait >= deadline) return false;
+    const absl::Duration left = deadline - absl::Now();
+    if (rest >= left) return false;
+    const absl::Duration wait =
+        std::min(rest * (1 + Uniform() / 2), rest + (left - rest) / 2);
     if (call.canceller != nullptr) return !call.canceller->WaitFor(wait);
     absl::SleepFor(wait);
     return true;
@@ -301,7 +307,6 @@ grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
   if (options.keepalive_interval < absl::InfiniteDuration()) {
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
                      Milliseconds(options.keepalive_interval));
-    arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   }
   return arguments;

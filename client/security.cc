@@ -230,6 +230,11 @@ std::shared_ptr<grpc::Channel> Security::MakeChannel(
   if (token_ == nullptr || options_.UsesTls()) {
     return grpc::CreateCustomChannel(address, credentials_, arguments);
   }
+  // A proxy that the environment names would see the token, even one for this
+  // machine.
+  if (!options_.allow_plaintext_token) {
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  }
   std::vector<
       std::unique_ptr<grpc::experimental::ClientInterceptorFactoryInterface>>
       factories;

@@ -87,7 +87,8 @@ absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
     const std::string& path, const AuthExemptions& exemptions) {
   std::unique_ptr<Authenticator> result(new Authenticator(path, exemptions));
   result->watch_ = std::make_unique<WatchedFiles>(
-      std::vector<std::string>{path}, [raw = result.get()] { raw->Reload(); });
+      std::vector<std::string>{path},
+      [raw = result.get()] { return raw->Reload(); });
   LOCUS_ASSIGN_OR_RETURN(Tokens tokens, result->Read());
   const std::lock_guard lock(result->mutex_);
   result->tokens_ = std::make_shared<const Tokens>(std::move(tokens));
@@ -109,17 +110,18 @@ absl::StatusOr<Authenticator::Tokens> Authenticator::Read() const {
   return tokens;
 }
 
-void Authenticator::Reload() {
+bool Authenticator::Reload() {
   absl::StatusOr<Tokens> read = Read();
   if (!read.ok()) {
     WriteLog(LogLine("error", "tokens_refused")
                  .Add("error", read.status().message()));
-    return;
+    return false;
   }
   WriteLog(LogLine("info", "tokens_reloaded")
                .Add("count", static_cast<int64_t>(read->size())));
   const std::lock_guard lock(mutex_);
   tokens_ = std::make_shared<const Tokens>(*std::move(read));
+  return true;
 }
 
 bool Authenticator::IsExempt(absl::string_view method_path) const {

@@ -58,7 +58,8 @@ class Authenticator {
       : path_(std::move(path)), exemptions_(exemptions) {}
   using Tokens = std::vector<TokenHash>;
   absl::StatusOr<Tokens> Read() const;
-  void Reload();
+  // Whether what the files hold now can be used.
+  bool Reload();
   AuthVerdict Check(absl::string_view authorization) const;
   bool IsExempt(absl::string_view method_path) const;
 

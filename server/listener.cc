@@ -243,10 +243,12 @@ void Listener::Stop() {
     }
     thread_.join();
   }
-  for (const int socket : sockets_) close(socket);
-  sockets_.clear();
+  // Its name first: whoever comes next would find the socket dead, and have its
+  // own taken away.
   if (!socket_path_.empty()) unlink(socket_path_.c_str());
   socket_path_.clear();
+  for (const int socket : sockets_) close(socket);
+  sockets_.clear();
   for (const int connection : watched_) close(connection);
   watched_.clear();
 }

@@ -42,6 +42,7 @@ constexpr int kMaxPollers = 8;
 // and two hours.
 constexpr int kHandshakeMilliseconds = 20'000;
 constexpr int kKeepaliveMilliseconds = 120'000;
+constexpr int kLeastPingMilliseconds = 10'000;
 // What Watch streams, answers on their way out and requests on their way in get
 // once calls are done: who sent one before it heard that we go is still told
 // to go elsewhere.
@@ -147,6 +148,11 @@ class Server::Impl {
     if (server_ == nullptr) {
       return absl::InternalError("gRPC cannot start a server");
     }
+    if (credentials_refused_) {
+      return absl::InvalidArgumentError(
+          "--tls-cert: OpenSSL does not serve this certificate; is its key too "
+          "short?");
+    }
     SetServing(true);
     if (listener_ != nullptr) {
       listener_->Start([this](int listening, int connection) {
@@ -169,7 +175,8 @@ class Server::Impl {
                              TlsStore::Open({options.tls_cert, options.tls_key,
                                              options.tls_client_ca}));
     }
-    credentials_ = MakeServerCredentials(tls_.get(), auth_.get());
+    credentials_ =
+        MakeServerCredentials(tls_.get(), auth_.get(), &credentials_refused_);
     LOCUS_ASSIGN_OR_RETURN(
         listener_, Listener::Bind(options.listen, options.max_connections));
     AddConnectionMetrics();
@@ -224,6 +231,11 @@ class Server::Impl {
                                 kHandshakeMilliseconds);
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                                 kKeepaliveMilliseconds);
+    // Clients may ask whether we are there, however long we have said nothing.
+    builder->AddChannelArgument(
+        GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+        kLeastPingMilliseconds);
+    builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     SetSeconds(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                options.max_connection_idle_seconds, builder);
     SetSeconds(GRPC_ARG_MAX_CONNECTION_AGE_MS,
@@ -300,6 +312,7 @@ class Server::Impl {
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   // After what it uses, and as long as the server uses it.
+  bool credentials_refused_ = false;
   std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::Server> server_;
   std::once_flag shutdown_once_;

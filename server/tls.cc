@@ -141,7 +141,7 @@ absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(
   std::vector<std::string> paths = {files.certificate, files.key};
   if (!files.client_ca.empty()) paths.push_back(files.client_ca);
   store->watch_ = std::make_unique<WatchedFiles>(
-      paths, [raw = store.get()] { raw->Reload(); });
+      paths, [raw = store.get()] { return raw->Reload(); });
   LOCUS_ASSIGN_OR_RETURN(TlsIdentity identity, ReadTlsIdentity(files));
   LogIdentity("certificate", identity);
   const std::lock_guard lock(store->mutex_);
@@ -154,16 +154,17 @@ std::shared_ptr<const TlsIdentity> TlsStore::Current() const {
   return current_;
 }
 
-void TlsStore::Reload() {
+bool TlsStore::Reload() {
   absl::StatusOr<TlsIdentity> read = ReadTlsIdentity(files_);
   if (!read.ok()) {
     WriteLog(LogLine("error", "certificate_refused")
                  .Add("error", read.status().message()));
-    return;
+    return false;
   }
   LogIdentity("certificate_reloaded", *read);
   const std::lock_guard lock(mutex_);
   current_ = std::make_shared<const TlsIdentity>(*std::move(read));
+  return true;
 }
 
 }  // namespace locus::server

@@ -42,7 +42,8 @@ class TlsStore {
 
  private:
   explicit TlsStore(TlsFiles files) : files_(std::move(files)) {}
-  void Reload();
+  // Whether what the files hold now can be used.
+  bool Reload();
 
   const TlsFiles files_;
   mutable std::mutex mutex_;

@@ -43,21 +43,24 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
 }
 
 WatchedFiles::WatchedFiles(std::vector<std::string> paths,
-                           std::function<void()> on_change)
+                           std::function<bool()> on_change)
     : paths_(std::move(paths)),
       on_change_(std::move(on_change)),
       thread_([this, first = Look()]() mutable {
         std::string seen = std::move(first);
         std::string loaded = seen;
+        std::chrono::steady_clock::time_point next_try;
         std::unique_lock lock(mutex_);
         while (!stopped_.wait_for(lock, kInterval, [this] { return stop_; })) {
           lock.unlock();
           std::string now = Look();
           const bool settled = now == seen;
           seen = std::move(now);
-          if (settled && seen != loaded) {
-            loaded = seen;
-            on_change_();
+          const auto time = std::chrono::steady_clock::now();
+          if (!settled) next_try = time;
+          if (settled && seen != loaded && time >= next_try) {
+            if (on_change_()) loaded = seen;
+            next_try = time + kRetryInterval;
           }
           lock.lock();
         }

@@ -17,15 +17,18 @@ namespace locus::server {
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 // Calls `on_change` from a thread of its own once a file looks different and
-// has stopped changing, so that half a file is rarely read. It looks through
-// links, and asks by name rather than by notification, since that is what holds
-// for mounted secrets, whose folders are swapped, and for network file systems.
+// has stopped changing, so that half a file is rarely read; again after a while
+// if it returned false, for what could not be read may be readable then. It
+// looks through links, and asks by name rather than by notification, since that
+// is what holds for mounted secrets, whose folders are swapped, and for network
+// file systems.
 class WatchedFiles {
  public:
   static constexpr std::chrono::milliseconds kInterval{250};
+  static constexpr std::chrono::seconds kRetryInterval{10};
 
   // What was there at construction is no change: construct before reading.
-  WatchedFiles(std::vector<std::string> paths, std::function<void()> on_change);
+  WatchedFiles(std::vector<std::string> paths, std::function<bool()> on_change);
   ~WatchedFiles();
   WatchedFiles(const WatchedFiles&) = delete;
   WatchedFiles& operator=(const WatchedFiles&) = delete;
@@ -34,7 +37,7 @@ class WatchedFiles {
   std::string Look() const;
 
   const std::vector<std::string> paths_;
-  const std::function<void()> on_change_;
+  const std::function<bool()> on_change_;
   std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;  // guarded by mutex_

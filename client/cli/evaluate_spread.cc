@@ -73,12 +73,13 @@ class SpreadCall {
         deadline_(deadline),
         reporter_(reporter),
         spread_(static_cast<int>(servers_.size()),
-                static_cast<int>(parts_.size()), RetryPolicy{}) {}
-
-  absl::Status Run() {
+                static_cast<int>(parts_.size()), RetryPolicy{}) {
     spread_.OnStop([this] {
       for (const auto& server : servers_) server->canceller.Cancel();
     });
+  }
+
+  absl::Status Run() {
     absl::Status status = spread_.Run(
         [this](int server, int part) { return DoPart(server, part); });
     const std::lock_guard lock(mutex_);

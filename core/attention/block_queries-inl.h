@@ -77,11 +77,14 @@ void PackQueries(Block<T>& b) {
   if (b.task.prune) MeasureQueries(b);
 }
 
-// Of the block's first query.
+// Of the block's first query that sees anything.
 template <typename T>
 double LargestOffsetBias(const Block<T>& b) {
+  int64_t query = b.task.first_query;
+  const int64_t last = query + b.query_count - 1;
+  while (query < last && b.problem.VisibleKeys(query).empty()) ++query;
   const double* const bias =
-      b.task.offset_bias + b.problem.key_count - 1 + b.task.first_query;
+      b.task.offset_bias + b.problem.key_count - 1 + query;
   double largest = -std::numeric_limits<double>::infinity();
   for (int64_t j = b.visible.first; j < b.visible.last; ++j) {
     largest = std::max(largest, bias[-j]);

@@ -302,6 +302,17 @@ class FailClosedTest(Case):
         self.assertRegex(self.refusal(*self.tls_flags(f"--tls-client-ca={garbage}")),
                          "--tls-client-ca: .*holds no certificate")
 
+    def test_a_certificate_that_openssl_does_not_serve_ends_the_start(self):
+        certificate, key = self.path("weak.pem"), self.path("weak.key")
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:1024", "-nodes", "-days", "2",
+                        "-subj", "/CN=weak", "-keyout", key, "-out", certificate],
+                       check=True, capture_output=True)
+        done = subprocess.run([LOCUSD, "--listen=127.0.0.1:0", "--http=",
+                               f"--tls-cert={certificate}", f"--tls-key={key}"],
+                              capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("--tls-cert: OpenSSL does not serve this certificate", done.stderr)
+
     def test_what_is_asked_for_in_part_is_refused(self):
         certificate, key = self.server
         for flags, expected in (

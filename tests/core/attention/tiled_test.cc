@@ -385,6 +385,23 @@ TEST(TiledTest, VisibleNaNsAreNotHidden) {
   }
 }
 
+// The first queries of a block see nothing, and stand far from all keys.
+TEST(TiledTest, BlindQueriesDoNotSpoilTheOthers) {
+  const Sizes s{.query_heads = 2, .key_heads = 2, .queries = 100, .keys = 37};
+  const Problem problem(s, DType::kFloat32, 18);
+  AttentionOptions options;
+  options.causal = true;
+  options.bottom_right = true;
+  options.query_positions = *Positions::Range(0, s.queries);
+  options.key_positions = *Positions::Range(s.queries - s.keys, s.keys);
+  Arguments arguments;
+  arguments.Set("kernel", std::string("POWER"));
+  arguments.Set("a", std::vector<double>{1, 0.5});
+  arguments.Set("p", std::vector<double>{2, 1.5});
+  ExpectTwin(MustCreate(*MustMake("kerple", arguments), problem, options),
+             DType::kFloat32);
+}
+
 TEST(TiledTest, LargeBiasesKeepTheScores) {
   const Sizes s{.query_heads = 2, .key_heads = 2, .queries = 70, .keys = 70};
   const Problem problem(s, DType::kFloat32, 17);
