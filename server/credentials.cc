@@ -80,8 +80,7 @@ class CertificateFetcher {
 
 class Credentials final : public grpc::ServerCredentials {
  public:
-  Credentials(const TlsStore* tls, const Authenticator* auth, bool* refused)
-      : refused_(refused) {
+  Credentials(const TlsStore* tls, const Authenticator* auth) {
     if (tls != nullptr) {
       fetcher_ = std::make_unique<CertificateFetcher>(tls);
       // gRPC offers TLS 1.2 and 1.3, and no older one.
@@ -108,13 +107,9 @@ class Credentials final : public grpc::ServerCredentials {
  private:
   int AddPortToServer(const std::string& address,
                       grpc_server* server) override {
-    const int port =
-        grpc_server_add_http2_port(server, address.c_str(), credentials_);
-    *refused_ |= port == 0;
-    return port;
+    return grpc_server_add_http2_port(server, address.c_str(), credentials_);
   }
 
-  bool* const refused_;
   std::unique_ptr<CertificateFetcher> fetcher_;
   grpc_server_credentials* credentials_;
 };
@@ -122,8 +117,8 @@ class Credentials final : public grpc::ServerCredentials {
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
-    const TlsStore* tls, const Authenticator* auth, bool* refused) {
-  return std::make_shared<Credentials>(tls, auth, refused);
+    const TlsStore* tls, const Authenticator* auth) {
+  return std::make_shared<Credentials>(tls, auth);
 }
 
 }  // namespace locus::server

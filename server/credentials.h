@@ -17,10 +17,7 @@ namespace locus::server {
 // Made of gRPC's C interface, since its C++ one knows neither a fetcher of
 // certificates that keeps the old ones when the new ones are broken, nor a look
 // at the metadata of calls that come in plaintext.
-//
-// `refused`, which must outlive the server, becomes true if gRPC refuses them
-// when it starts: it goes on without, and would serve nobody.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
-    const TlsStore* tls, const Authenticator* auth, bool* refused);
+    const TlsStore* tls, const Authenticator* auth);
 
 }  // namespace locus::server

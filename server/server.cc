@@ -148,11 +148,6 @@ class Server::Impl {
     if (server_ == nullptr) {
       return absl::InternalError("gRPC cannot start a server");
     }
-    if (credentials_refused_) {
-      return absl::InvalidArgumentError(
-          "--tls-cert: OpenSSL does not serve this certificate; is its key too "
-          "short?");
-    }
     SetServing(true);
     if (listener_ != nullptr) {
       listener_->Start([this](int listening, int connection) {
@@ -175,8 +170,7 @@ class Server::Impl {
                              TlsStore::Open({options.tls_cert, options.tls_key,
                                              options.tls_client_ca}));
     }
-    credentials_ =
-        MakeServerCredentials(tls_.get(), auth_.get(), &credentials_refused_);
+    credentials_ = MakeServerCredentials(tls_.get(), auth_.get());
     LOCUS_ASSIGN_OR_RETURN(
         listener_, Listener::Bind(options.listen, options.max_connections));
     AddConnectionMetrics();
@@ -312,7 +306,6 @@ class Server::Impl {
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   // After what it uses, and as long as the server uses it.
-  bool credentials_refused_ = false;
   std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::Server> server_;
   std::once_flag shutdown_once_;

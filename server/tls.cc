@@ -3,6 +3,7 @@
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 #include <chrono>
@@ -27,6 +28,7 @@ void FreeBio(BIO* bio) { BIO_free(bio); }
 using BioPtr = std::unique_ptr<BIO, Freer<BIO, FreeBio>>;
 using X509Ptr = std::unique_ptr<X509, Freer<X509, X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY, EVP_PKEY_free>>;
+using ContextPtr = std::unique_ptr<SSL_CTX, Freer<SSL_CTX, SSL_CTX_free>>;
 
 absl::Status Wrong(absl::string_view flag, const std::string& path,
                    absl::string_view what) {
@@ -73,6 +75,20 @@ absl::StatusOr<KeyPtr> ParseKey(const std::string& path,
                  "holds no private key in PEM form without a password");
   }
   return key;
+}
+
+// gRPC would start with a certificate that OpenSSL refuses, one with a short
+// key, say, and serve nobody: so we ask before.
+bool CanBeServed(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
+  const ContextPtr context(SSL_CTX_new(TLS_server_method()));
+  bool can = context != nullptr &&
+             SSL_CTX_use_certificate(context.get(), chain[0].get()) == 1 &&
+             SSL_CTX_use_PrivateKey(context.get(), key) == 1;
+  for (size_t i = 1; can && i < chain.size(); ++i) {
+    can = SSL_CTX_add1_chain_cert(context.get(), chain[i].get()) == 1;
+  }
+  ERR_clear_error();
+  return can;
 }
 
 int64_t NotAfter(const X509& certificate) {
@@ -122,6 +138,11 @@ absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsFiles& files) {
   if (!match) {
     return Wrong("--tls-key", files.key,
                  "is not the key of the certificate of --tls-cert");
+  }
+  if (!CanBeServed(chain, key.get())) {
+    return Wrong("--tls-cert", files.certificate,
+                 "holds a certificate that OpenSSL does not serve; its key or "
+                 "digest may be too weak");
   }
   if (!files.client_ca.empty()) {
     LOCUS_ASSIGN_OR_RETURN(identity.client_ca,
