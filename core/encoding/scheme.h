@@ -143,8 +143,8 @@ class ScoreBias : public Trainable {
   virtual bool is_small() const = 0;
   // The most by which the largest bias that a query sees changes from one query
   // to the next, if the nearest key of each is at most so far from it: nothing
-  // where all have a key at their own position and none weighs more. Infinite if
-  // nobody knows.
+  // where all have a key at their own position and none weighs more. Infinite
+  // if nobody knows.
   virtual double Steepness(int64_t nearest) const {
     return std::numeric_limits<double>::infinity();
   }

@@ -83,13 +83,14 @@ class Task {
                                              int64_t train_length) const = 0;
   virtual LearnedWhen learned_when() const = 0;
   // OK if the task can be trained or tested at that length: a corpus can be too
-  // short for it. Fields in errors are the task's corpus, such as `text.corpus`,
-  // or `length` if it is less than min_length.
+  // short for it. Fields in errors are the task's corpus, such as
+  // `text.corpus`, or `length` if it is less than min_length.
   virtual absl::Status CheckLength(int64_t length) const = 0;
 };
 
-// `corpus` is used by the tasks text and retrofit; empty: the built-in one. Fields in
-// errors are relative to the contract's TrainedMode, such as `text.corpus`.
+// `corpus` is used by the tasks text and retrofit; empty: the built-in one.
+// Fields in errors are relative to the contract's TrainedMode, such as
+// `text.corpus`.
 absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name,
                                                std::string corpus);
 
