@@ -385,21 +385,28 @@ TEST(TiledTest, VisibleNaNsAreNotHidden) {
   }
 }
 
-// The first queries of a block see nothing, and stand far from all keys.
+// Queries that see nothing, and stand far from all keys, share a block with
+// some that do.
 TEST(TiledTest, BlindQueriesDoNotSpoilTheOthers) {
-  const Sizes s{.query_heads = 2, .key_heads = 2, .queries = 100, .keys = 37};
-  const Problem problem(s, DType::kFloat32, 18);
-  AttentionOptions options;
-  options.causal = true;
-  options.bottom_right = true;
-  options.query_positions = *Positions::Range(0, s.queries);
-  options.key_positions = *Positions::Range(s.queries - s.keys, s.keys);
-  Arguments arguments;
-  arguments.Set("kernel", std::string("POWER"));
-  arguments.Set("a", std::vector<double>{1, 0.5});
-  arguments.Set("p", std::vector<double>{2, 1.5});
-  ExpectTwin(MustCreate(*MustMake("kerple", arguments), problem, options),
-             DType::kFloat32);
+  for (const int64_t blind : {3, 12, 22, 45, 60}) {
+    const Sizes s{
+        .query_heads = 2, .key_heads = 2, .queries = blind + 37, .keys = 37};
+    const Problem problem(s, DType::kFloat32, 18);
+    AttentionOptions options;
+    options.causal = true;
+    options.bottom_right = true;
+    options.query_positions = *Positions::Range(0, s.queries);
+    options.key_positions = *Positions::Range(blind, s.keys);
+    options.return_weights = true;
+    options.return_log_sum_exp = true;
+    Arguments arguments;
+    arguments.Set("kernel", std::string("POWER"));
+    arguments.Set("a", std::vector<double>{1, 0.5});
+    arguments.Set("p", std::vector<double>{2, 2});
+    SCOPED_TRACE(blind);
+    ExpectTwin(MustCreate(*MustMake("kerple", arguments), problem, options),
+               DType::kFloat32);
+  }
 }
 
 TEST(TiledTest, LargeBiasesKeepTheScores) {
