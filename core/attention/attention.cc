@@ -200,19 +200,25 @@ absl::Status ApplyScheme(const Scheme& scheme, AttentionProblem& problem) {
                                " acts on embeddings, and heads has none; give "
                                "module instead of heads"));
   }
-  LOCUS_ASSIGN_OR_RETURN(
-      CompiledScheme compiled,
-      scheme.Compile({.dim = problem.dim,
-                      .head_count = problem.query_head_count,
-                      .max_position = std::max(problem.query_positions.max(),
-                                               problem.key_positions.max()),
-                      .min_position = SmallestOf(problem.query_positions,
-                                                 problem.key_positions)}));
+  const int64_t last =
+      std::max(problem.query_positions.max(), problem.key_positions.max());
+  const int64_t first =
+      SmallestOf(problem.query_positions, problem.key_positions);
+  LOCUS_ASSIGN_OR_RETURN(CompiledScheme compiled,
+                         scheme.Compile({.dim = problem.dim,
+                                         .head_count = problem.query_head_count,
+                                         .max_position = last,
+                                         .min_position = first,
+                                         .max_exponent = kDoubleExponent}));
   if (auto* rotation = std::get_if<Rotation>(&compiled)) {
     if (rotation->is_causal && !problem.causal) {
       return InvalidField("options.causal",
                           absl::StrCat("is false; ", scheme.name(),
                                        " only has a meaning in causal calls"));
+    }
+    // Factors cancel in the scores; only the way there needs the room.
+    if (rotation->GrowthExponent(first, last) > kSingleExponent) {
+      problem.kernel_dtype = DType::kFloat64;
     }
     problem.rotation = std::move(*rotation);
   } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled)) {
@@ -280,6 +286,7 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
   problem.dtype = inputs.q.dtype;
   problem.wide_dtype =
       problem.dtype == DType::kFloat64 ? DType::kFloat64 : DType::kFloat32;
+  problem.kernel_dtype = problem.wide_dtype;
   problem.causal = options.causal;
   problem.query_offset = options.bottom_right
                              ? problem.key_count - problem.query_count

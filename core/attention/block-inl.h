@@ -32,6 +32,12 @@ struct Tile {
   int64_t index = 0;
   int64_t first = 0;  // key
   int64_t count = 0;
+  int64_t row = 0;  // of the scores, where the first one's are
+
+  // Its keys from_key .. to_key - 1.
+  Tile From(int64_t from_key, int64_t to_key) const {
+    return {index, from_key, to_key - from_key, row + from_key - first};
+  }
 };
 
 template <typename T>
@@ -51,14 +57,15 @@ struct Block {
     output = arena.Take(columns * kBlock<T>);
     diagonal = arena.Take(kTileKeys + kBlock<T>);
     running = {arena.Take(kBlock<T>), arena.Take(kBlock<T>),
-               arena.Take(kBlock<T>)};
+               arena.Take(kBlock<T>), arena.Take(kBlock<T>)};
+    tile_sums = arena.Take(kBlock<T>);
     norms = arena.Take(kBlock<T>);
     first = arena.Take(kBlock<T>);
     last = arena.Take(kBlock<T>);
-    const int64_t widest = std::max({problem.dim, columns, kTileKeys});
-    for (T*& row : rows) row = arena.Take(widest);
-    fours = arena.Take(kGroup * widest);
-    std::fill_n(output, columns * kBlock<T>, T(0));
+    rows = arena.Take(Lanes<T>() * std::max({problem.dim, columns, kTileKeys}));
+    for (int64_t c = 0; c < columns; ++c) {
+      std::fill_n(output + c * kBlock<T>, lanes, T(0));
+    }
     std::fill_n(running.sum, kBlock<T>, T(0));
     std::fill_n(running.max, kBlock<T>, -std::numeric_limits<T>::infinity());
     // Both ends of the visible interval grow with the query.
@@ -70,6 +77,17 @@ struct Block {
 
   int64_t FirstTile() const { return visible.first / kTileKeys; }
   int64_t LastTile() const { return (visible.last - 1) / kTileKeys; }
+
+  // Of a lane; those without a query see what the last one does.
+  KeyInterval VisibleKeys(int64_t lane) const {
+    return problem.VisibleKeys(task.first_query +
+                               std::min(lane, query_count - 1));
+  }
+
+  // Whether every query sees all keys of a tile.
+  bool AllSee(const Tile& tile) const {
+    return tile.first >= inner.first && tile.first + tile.count <= inner.last;
+  }
 
   // The visible part of a tile, from a whole group on.
   Tile TileAt(int64_t index) const {
@@ -91,6 +109,7 @@ struct Block {
   double bias_shift = 0;          // the part of it that the offsets' bias is
   bool coarse = false;      // whether a shift is so large that digits are lost
   bool has_maxima = false;  // whether every query has a finite one
+  bool has_begun = false;   // whether any tile has been taken
 
   T* queries;   // [D, kBlock], rotated and scaled; zero where there is none
   T* scores;    // [tile.count, kBlock], -inf where hidden
@@ -101,9 +120,9 @@ struct Block {
   T* norms;     // of each packed query
   T* first;     // of the keys a query sees, within a tile
   T* last;
-  T* rows[kGroup];
-  T* fours;
+  T* rows;  // for as many rows as a vector has lanes
   RunningSoftmax<T> running;
+  T* tile_sums;  // what a tile adds to the sums
 };
 
 // body(place, key within the tile, first lane), a vector at a time.

@@ -18,36 +18,44 @@
 
 #include "core/attention/block-inl.h"
 #include "core/attention/tile-inl.h"
+#include "core/attention/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
 template <int kCount, typename T>
-void MultiplyValues(Block<T>& b, const Tile& tile) {
+void MultiplyValues(Block<T>& b, const Tile& tile, int64_t lane) {
   constexpr Tag<T> d;
   const int64_t start = tile.index * kTileKeys;
   const int64_t stride =
       std::min(kTileKeys, b.problem.key_count - start) * kGroup;
   const T* values =
       b.task.head.values + start * b.columns + (tile.first - start) * kGroup;
-  for (int64_t c = 0; c < b.columns; c += kGroup, values += stride) {
-    const auto place = [&](int g, int v) HWY_ATTR {
-      return b.output + (c + g) * kBlock<T> + v * Lanes<T>();
-    };
+  const T* const weights = b.scores + tile.row * kBlock<T> + lane;
+  // In variables of their own: a store might change what b points to.
+  const int64_t count = tile.count;
+  T* output = b.output + lane;
+  T* const end = output + b.columns * kBlock<T>;
+  for (; output < end; output += kGroup * kBlock<T>, values += stride) {
     RankOneUpdates<T, kCount>(
-        b.scores, values, tile.count,
-        [&](int g, int v) HWY_ATTR { return hn::Load(d, place(g, v)); },
-        [&](int g, int v, Vector<T> sum)
-            HWY_ATTR { hn::Store(sum, d, place(g, v)); });
+        weights, values, count,
+        [&, output](int g, int v) HWY_ATTR {
+          return hn::Load(d, output + g * kBlock<T> + v * Lanes<T>());
+        },
+        [&, output](int g, int v, Vector<T> sum) HWY_ATTR {
+          hn::Store(sum, d, output + g * kBlock<T> + v * Lanes<T>());
+        });
   }
 }
 
-// output_: [Dv, kBlock] += probabilities times values.
+// output: [Dv, kBlock] += probabilities times values, for the lanes from
+// `lane` to `last_lane`, whole vectors.
 template <typename T>
-void AccumulateValues(Block<T>& b, const Tile& tile) {
-  WithVectors(b.lanes / Lanes<T>(), [&](auto vectors) HWY_ATTR {
-    MultiplyValues<decltype(vectors)::value>(b, tile);
+void AccumulateValues(Block<T>& b, const Tile& tile, int64_t lane,
+                      int64_t last_lane) {
+  WithVectors((last_lane - lane) / Lanes<T>(), [&](auto vectors) HWY_ATTR {
+    MultiplyValues<decltype(vectors)::value>(b, tile, lane);
   });
 }
 
@@ -55,7 +63,7 @@ void AccumulateValues(Block<T>& b, const Tile& tile) {
 // the queries that see their key.
 template <typename T>
 void AddIrregularValues(Block<T>& b, const Tile& tile) {
-  T* const row = b.rows[0];
+  T* const row = b.rows;
   for (int64_t j = 0; j < tile.count; ++j) {
     const TensorView& v = b.problem.inputs.v;
     const int64_t element = b.problem.ValueRow(
@@ -72,36 +80,38 @@ void AddIrregularValues(Block<T>& b, const Tile& tile) {
   }
 }
 
-// 1 / sum, or 0 for a query that saw nothing.
+// Into the place of the fades: 1 / sum, or 0 for a query that saw nothing.
 template <typename T>
-T Normalizer(const Block<T>& b, int64_t lane) {
-  return b.running.sum[lane] == 0 ? T(0) : T(1) / b.running.sum[lane];
+void FindNormalizers(Block<T>& b) {
+  constexpr Tag<T> d;
+  const auto one = hn::Set(d, T(1));
+  for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
+    const auto sum = hn::Load(d, b.running.sum + lane);
+    const auto saw_nothing = hn::Eq(sum, hn::Zero(d));
+    hn::Store(hn::IfThenZeroElse(saw_nothing, hn::Div(one, sum)), d,
+              b.running.fade + lane);
+  }
 }
 
 template <typename T>
 void WriteOutput(Block<T>& b) {
-  for (int64_t lane = 0; lane < b.query_count; lane += kGroup) {
-    T factors[kGroup];
-    const int64_t count = std::min(kGroup, b.query_count - lane);
-    for (int64_t r = 0; r < kGroup; ++r) {
-      factors[r] = r < count ? Normalizer(b, lane + r) : T(0);
-    }
-    CopyFours<T>(b.output + lane, kBlock<T>, b.columns, b.fours, kGroup,
-                 std::min(kGroup, kBlock<T> - lane));
+  const int64_t dim = b.problem.value_dim;
+  FindNormalizers(b);
+  for (int64_t lane = 0; lane < b.query_count; lane += Lanes<T>()) {
+    const int64_t count = std::min(Lanes<T>(), b.query_count - lane);
     const auto place = [&](int64_t r) {
       return b.task.out->output.at(b.problem.OutputRow(
           b.task.b, b.task.h, b.task.first_query + lane + r));
     };
-    T* rows[kGroup];
-    for (int64_t r = 0; r < kGroup; ++r) {
-      const bool as_it_is =
-          r < count && IsArrayOf<T>(b.problem.dtype, place(r));
-      rows[r] = as_it_is ? reinterpret_cast<T*>(place(r)) : b.rows[r];
-    }
-    Deinterleave<T>(b.fours, b.problem.value_dim, factors, rows);
+    const bool as_it_is = IsArrayOf<T>(b.problem.dtype, place(0));
+    T* rows[Lanes<T>()];
     for (int64_t r = 0; r < count; ++r) {
-      if (rows[r] != b.rows[r]) continue;
-      WriteRow(b.problem.dtype, b.rows[r], b.problem.value_dim, place(r));
+      rows[r] = as_it_is ? reinterpret_cast<T*>(place(r)) : b.rows + r * dim;
+    }
+    ColumnsToRows<T>(b.output + lane, kBlock<T>, dim, b.running.fade + lane,
+                     rows, count);
+    if (!as_it_is) {
+      WriteRow(b.problem.dtype, b.rows, count * dim, place(0));
     }
   }
 }
@@ -133,7 +143,7 @@ void WriteWeights(Block<T>& b, const Tile& tile) {
     // Not seen is 0, even of a query that has seen nothing, or a NaN.
     hn::Store(hn::IfThenZeroElse(hn::Eq(score, hidden), weight), d, place);
   });
-  T* const row = b.rows[0];
+  T* const row = b.rows;
   for (int64_t lane = 0; lane < b.query_count; ++lane) {
     for (int64_t j = 0; j < tile.count; ++j) {
       row[j] = b.scores[j * kBlock<T> + lane];

@@ -18,32 +18,34 @@
 
 #include "core/attention/added_terms.h"
 #include "core/attention/block-inl.h"
+#include "core/attention/rows.h"
 #include "core/attention/tile-inl.h"
+#include "core/attention/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// Where it lies if it needs no change, else in `own`.
+// A vector of queries; zeros where there is none.
 template <typename T>
-const T* Query(const Block<T>& b, int64_t lane, T* own) {
-  if (lane >= b.query_count) {
-    std::fill_n(own, b.problem.dim, T(0));
-    return own;
-  }
+void ReadQueries(const Block<T>& b, int64_t lane,
+                 const T* (&rows)[Lanes<T>()]) {
+  const int64_t dim = b.problem.dim;
   const int64_t i = b.task.first_query + lane;
-  const char* const bytes =
-      b.problem.inputs.q.at(b.problem.QueryRow(b.task.b, b.task.h, i));
-  if (!b.problem.rotation && IsArrayOf<T>(b.problem.dtype, bytes)) {
-    return reinterpret_cast<const T*>(bytes);
-  }
-  ReadRow(b.problem.dtype, bytes, b.problem.dim, own);
+  const int64_t count = std::min(Lanes<T>(), b.query_count - lane);
+  RowAngles<T> angles;
   if (b.problem.rotation) {
-    const int64_t pairs = b.problem.rotation->pair_count();
-    b.problem.rotation->Apply(b.task.query_cos + i * pairs,
-                              b.task.query_sin + i * pairs, own);
+    const int64_t angle = i * b.problem.rotation->pair_count();
+    angles = {&*b.problem.rotation, b.task.query_cos + angle,
+              b.task.query_sin + angle};
   }
-  return own;
+  const T* const queries =
+      ReadRows<T>(b.problem.inputs.q, b.problem.QueryRow(b.task.b, b.task.h, i),
+                  count, dim, angles, b.rows);
+  for (int64_t r = 0; r < Lanes<T>(); ++r) {
+    rows[r] = r < count ? queries + r * dim : b.rows + count * dim;
+  }
+  if (count < Lanes<T>()) std::fill_n(b.rows + count * dim, dim, T(0));
 }
 
 // norms_: of each packed query.
@@ -66,13 +68,10 @@ void PackQueries(Block<T>& b) {
   const int64_t dim = b.problem.dim;
   const double unit = b.problem.softcap > 0 ? 1 / b.problem.softcap : kLog2E;
   const T factor = static_cast<T>(b.problem.scale * unit);
-  for (int64_t lane = 0; lane < b.lanes; lane += kGroup) {
-    const T* rows[kGroup];
-    for (int64_t r = 0; r < kGroup; ++r)
-      rows[r] = Query(b, lane + r, b.rows[r]);
-    Interleave<T>(rows, dim, factor, b.fours);
-    CopyFours<T>(b.fours, kGroup, dim, b.queries + lane, kBlock<T>,
-                 std::min(kGroup, kBlock<T> - lane));
+  for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
+    const T* rows[Lanes<T>()];
+    ReadQueries<T>(b, lane, rows);
+    RowsToColumns<T>(rows, dim, factor, kBlock<T>, b.queries + lane);
   }
   if (b.task.prune) MeasureQueries(b);
 }

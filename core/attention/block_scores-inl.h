@@ -166,19 +166,24 @@ void AddAdded(Block<T>& b, const Tile& tile) {
   });
 }
 
-// Hides the keys outside each query's interval. Indices relative to the tile
-// are small and exact in T.
+// first and last: of the keys that each query sees of a tile. Indices relative
+// to the tile are small and exact in T.
 template <typename T>
-void HideOutside(Block<T>& b, const Tile& tile) {
-  constexpr Tag<T> d;
+void FindFirstAndLast(Block<T>& b, const Tile& tile) {
   for (int64_t lane = 0; lane < b.lanes; ++lane) {
-    const KeyInterval visible = b.problem.VisibleKeys(
-        b.task.first_query + std::min(lane, b.query_count - 1));
+    const KeyInterval visible = b.VisibleKeys(lane);
     b.first[lane] = static_cast<T>(
         std::clamp<int64_t>(visible.first - tile.first, 0, tile.count));
     b.last[lane] = static_cast<T>(
         std::clamp<int64_t>(visible.last - tile.first, 0, tile.count));
   }
+}
+
+// Hides the keys outside each query's interval.
+template <typename T>
+void HideOutside(Block<T>& b, const Tile& tile) {
+  constexpr Tag<T> d;
+  FindFirstAndLast(b, tile);
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
   ForEachScore(b, tile, [&](T* place, int64_t j, int64_t lane) HWY_ATTR {
     const auto key = hn::Set(d, static_cast<T>(j));
@@ -200,9 +205,7 @@ void ComputeScores(Block<T>& b, const Tile& tile) {
     FillAdded(b, tile);
     AddAdded(b, tile);
   }
-  if (tile.first < b.inner.first || tile.first + tile.count > b.inner.last) {
-    HideOutside(b, tile);
-  }
+  if (!b.AllSee(tile)) HideOutside(b, tile);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

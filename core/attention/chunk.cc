@@ -7,6 +7,7 @@
 
 #include "core/attention/added_terms.h"
 #include "core/attention/few_queries.h"
+#include "core/attention/rows.h"
 #include "core/attention/tile.h"
 
 #include "core/base/simd.h"
@@ -146,25 +147,18 @@ class Chunk {
                    const Body& body) {
     const Rotation* const rotation =
         turns && problem_.rotation ? &*problem_.rotation : nullptr;
-    const bool as_it_is =
-        rotation == nullptr && IsArrayOf<T>(tensor.dtype, tensor.data);
     const int64_t head = task_.b * problem_.key_head_count + task_.key_head;
     for (int64_t first = task_.first_key; first < task_.last_key;
          first += kTileKeys) {
       const int64_t count = std::min(kTileKeys, task_.last_key - first);
-      const char* const bytes =
-          tensor.at((head * problem_.key_count + first) * dim);
-      if (as_it_is) {
-        body(Tile{first, count, reinterpret_cast<const T*>(bytes)});
-        continue;
+      RowAngles<T> angles;
+      if (rotation != nullptr) {
+        const int64_t angle = first * rotation->pair_count();
+        angles = {rotation, task_.key_cos + angle, task_.key_sin + angle};
       }
-      ReadRow(tensor.dtype, bytes, count * dim, tile_);
-      for (int64_t n = 0; rotation != nullptr && n < count; ++n) {
-        const int64_t angle = (first + n) * rotation->pair_count();
-        rotation->Apply(task_.key_cos + angle, task_.key_sin + angle,
-                        tile_ + n * dim);
-      }
-      body(Tile{first, count, tile_});
+      const int64_t element = (head * problem_.key_count + first) * dim;
+      body(Tile{first, count,
+                ReadRows<T>(tensor, element, count, dim, angles, tile_)});
     }
   }
 

@@ -176,6 +176,10 @@ class FewQueries {
 }  // namespace
 
 bool HasFewQueries(const AttentionProblem& problem) {
+  // Weights are computed where they go.
+  if (problem.return_weights && problem.kernel_dtype != problem.wide_dtype) {
+    return false;
+  }
   return RowsPerHead(problem) <= kMostRows;
 }
 
@@ -183,14 +187,14 @@ int64_t ChunkScratchBytes(const AttentionProblem& problem) {
   const int64_t elements =
       kTileKeys * std::max(problem.dim, problem.value_dim) +
       (RowsPerHead(problem) + 2) * kChunkKeys;
-  return elements * SizeOf(problem.wide_dtype) +
+  return elements * SizeOf(problem.kernel_dtype) +
          2 * kChunkKeys * static_cast<int64_t>(sizeof(double)) +
          8 * AlignedBuffer<char>::kAlignment;
 }
 
 int64_t FewQueriesScratchBytes(const AttentionProblem& problem,
                                int thread_count) {
-  const int64_t element = SizeOf(problem.wide_dtype);
+  const int64_t element = SizeOf(problem.kernel_dtype);
   const int64_t rows =
       problem.batch_count * problem.query_head_count * problem.query_count;
   int64_t bytes = rows * problem.dim * element +
@@ -206,7 +210,7 @@ int64_t FewQueriesScratchBytes(const AttentionProblem& problem,
 
 absl::Status AttendFewQueries(const AttentionProblem& problem, ThreadPool& pool,
                               const StopCheck& stop, AttentionOutputs& out) {
-  if (problem.wide_dtype == DType::kFloat64) {
+  if (problem.kernel_dtype == DType::kFloat64) {
     return FewQueries<double>(problem, pool, stop, out).Run();
   }
   return FewQueries<float>(problem, pool, stop, out).Run();

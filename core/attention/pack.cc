@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "core/attention/rows.h"
 #include "core/attention/tile.h"
 
 #include "core/base/simd.h"
@@ -18,6 +19,7 @@
 
 #include "core/attention/scratch.h"
 #include "core/attention/tile-inl.h"
+#include "core/attention/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
@@ -60,15 +62,56 @@ T LargestMagnitude(const T* row, int64_t count) {
   return result;
 }
 
+// columns[c, 0 .. 3] = rows[0 .. 3][c]; columns: [count, 4].
+template <typename T>
+HWY_INLINE void Interleave(const T* const (&rows)[kGroup], int64_t count,
+                           T* HWY_RESTRICT columns) {
+  constexpr Tag<T> d;
+  int64_t c = 0;
+  for (; c + Lanes<T>() <= count; c += Lanes<T>()) {
+    hn::StoreInterleaved4(hn::LoadU(d, rows[0] + c), hn::LoadU(d, rows[1] + c),
+                          hn::LoadU(d, rows[2] + c), hn::LoadU(d, rows[3] + c),
+                          d, columns + c * kGroup);
+  }
+  for (; c < count; ++c) {
+    for (int r = 0; r < kGroup; ++r) columns[c * kGroup + r] = rows[r][c];
+  }
+}
+
+// columns[c / 4, 0 .. rows - 1, c % 4] = rows[0 .. rows - 1][c], as many rows
+// as a vector has blocks, and whole vectors of columns; columns: [columns / 4,
+// stride / 4, 4]. Returns how many columns that were.
+// Keeps the largest number without its sign, and makes NaN of `finite` if one
+// is not finite.
+template <typename T>
+HWY_INLINE int64_t PackFours(const T* const* rows, int64_t count,
+                             int64_t stride, T* HWY_RESTRICT columns,
+                             Vector<T>& largest, Vector<T>& finite) {
+  constexpr Tag<T> d;
+  constexpr int64_t kRows = kBlockCount<T>;
+  int64_t c = 0;
+  for (; c + Lanes<T>() <= count; c += Lanes<T>()) {
+    Vector<T> x[kRows];
+    for (int64_t r = 0; r < kRows; ++r) {
+      x[r] = hn::LoadU(d, rows[r] + c);
+      largest = hn::Max(largest, hn::Abs(x[r]));
+      finite = hn::MulAdd(x[r], hn::Zero(d), finite);
+    }
+    TransposeBlocks<T>(x, 1);
+    for (int64_t r = 0; r < kRows; ++r) {
+      hn::StoreU(x[r], d, columns + (c / kGroup + r) * stride);
+    }
+  }
+  return c;
+}
+
 template <typename T>
 class TilePacker {
  public:
   explicit TilePacker(const PackTask<T>& task)
       : task_(task), problem_(*task.problem) {
-    ScratchArena<T> arena(problem_);
-    for (T*& row : rows_) {
-      row = arena.Take(std::max(problem_.dim, problem_.value_dim));
-    }
+    own_ = ScratchArena<T>(problem_).Take(
+        kGroup * std::max(problem_.dim, problem_.value_dim));
   }
 
   void Run() {
@@ -77,30 +120,15 @@ class TilePacker {
   }
 
  private:
-  // A row of the tensor as T: where it lies if it needs no change, else in
-  // `own`.
-  const T* Row(const TensorView& tensor, int64_t element, int64_t count,
-               bool change, T* own) const {
-    const char* const bytes = tensor.at(element);
-    if (!change && IsArrayOf<T>(tensor.dtype, bytes)) {
-      return reinterpret_cast<const T*>(bytes);
-    }
-    ReadRow(tensor.dtype, bytes, count, own);
-    return own;
-  }
-
   void PackKeys() {
     const int64_t dim = problem_.dim;
     T largest_square = 0;
     for (int64_t n = 0; n < task_.count; n += kGroup) {
+      const int64_t count = std::min(kGroup, task_.count - n);
+      const T* const keys = Keys(task_.first + n, count);
       const T* rows[kGroup];
       for (int64_t r = 0; r < kGroup; ++r) {
-        if (n + r < task_.count) {
-          rows[r] = Key(task_.first + n + r, rows_[r]);
-        } else {
-          std::fill_n(rows_[r], dim, T(0));
-          rows[r] = rows_[r];
-        }
+        rows[r] = r < count ? keys + r * dim : Zeros(r);
         if (task_.measure) {
           const T square = SquareSum(rows[r], dim);
           largest_square = std::isnan(square)
@@ -108,57 +136,102 @@ class TilePacker {
                                : std::max(largest_square, square);
         }
       }
-      Interleave<T>(rows, dim, T(1), task_.keys + n * dim);
+      Interleave<T>(rows, dim, task_.keys + n * dim);
     }
     task_.facts->up_to_here.key_norm = std::sqrt(double{largest_square});
   }
 
-  const T* Key(int64_t j, T* own) const {
-    const bool turns = problem_.rotation.has_value();
-    const T* const row =
-        Row(problem_.inputs.k, problem_.KeyRow(0, task_.head, j), problem_.dim,
-            turns, own);
-    if (turns) {
+  const T* Keys(int64_t j, int64_t count) const {
+    RowAngles<T> angles;
+    if (problem_.rotation) {
       const int64_t angle = j * problem_.rotation->pair_count();
-      problem_.rotation->Apply(task_.cos + angle, task_.sin + angle, own);
+      angles = {&*problem_.rotation, task_.cos + angle, task_.sin + angle};
     }
+    return ReadRows<T>(problem_.inputs.k, problem_.KeyRow(0, task_.head, j),
+                       count, problem_.dim, angles, own_);
+  }
+
+  // In place of the group's key r, which does not exist.
+  const T* Zeros(int64_t r) const {
+    T* const row = own_ + r * problem_.dim;
+    std::fill_n(row, problem_.dim, T(0));
     return row;
   }
 
+  const T* Values(int64_t n, int64_t count) const {
+    return ReadRows<T>(problem_.inputs.v,
+                       problem_.ValueRow(0, task_.head, task_.first + n), count,
+                       problem_.value_dim, {}, own_);
+  }
+
+  // Many at a time, where blocks of vectors are the fours of a row; as it turns
+  // out that a number is not finite, once more one by one.
   void PackValues() {
-    const int64_t dim = problem_.value_dim;
     T largest = 0;
-    for (int64_t n = 0; n < task_.count; ++n) {
-      const T* row = Row(problem_.inputs.v,
-                         problem_.ValueRow(0, task_.head, task_.first + n), dim,
-                         false, rows_[0]);
-      const T magnitude = LargestMagnitude(row, dim);
-      largest = std::max(largest, magnitude);
-      if (!std::isfinite(magnitude)) row = Finite(row, rows_[1]);
-      const int64_t whole = dim / kGroup;
-      T* const to = task_.values + n * kGroup;
-      CopyFours<T>(row, kGroup, whole, to, task_.count * kGroup);
-      if (dim % kGroup != 0) {
-        T* const last = to + whole * task_.count * kGroup;
-        std::fill_n(last, kGroup, T(0));
-        std::copy(row + whole * kGroup, row + dim, last);
-      }
+    int64_t n = 0;
+    if constexpr (kBlockNumbers<T> == kGroup) n = PackManyValues(&largest);
+    if (!std::isfinite(largest)) n = 0;
+    for (; n < task_.count; ++n) {
+      largest = std::max(largest, PackValue(n));
     }
     task_.facts->irregular = !std::isfinite(largest);
     task_.facts->up_to_here.value = largest;
   }
 
-  // The row with zeros for what is not finite.
-  const T* Finite(const T* row, T* own) const {
-    for (int64_t c = 0; c < problem_.value_dim; ++c) {
-      own[c] = std::isfinite(row[c]) ? row[c] : T(0);
+  // Returns how many keys' values.
+  int64_t PackManyValues(T* largest) {
+    constexpr Tag<T> d;
+    constexpr int64_t kRows = kBlockCount<T>;
+    auto most = hn::Zero(d);
+    auto finite = hn::Zero(d);
+    int64_t n = 0;
+    for (; n + kRows <= task_.count; n += kRows) {
+      const T* const values = Values(n, kRows);
+      const T* rows[kRows];
+      for (int64_t r = 0; r < kRows; ++r) {
+        rows[r] = values + r * problem_.value_dim;
+      }
+      const int64_t done =
+          PackFours<T>(rows, problem_.value_dim, task_.count * kGroup,
+                       task_.values + n * kGroup, most, finite);
+      if (done == problem_.value_dim) continue;
+      for (int64_t r = 0; r < kRows; ++r) {
+        *largest = std::max(*largest, PackColumns(rows[r], done, n + r));
+      }
     }
-    return own;
+    const bool all = hn::AllTrue(d, hn::Eq(finite, finite));
+    *largest = std::max(*largest, all ? hn::GetLane(hn::MaxOfLanes(d, most))
+                                      : std::numeric_limits<T>::infinity());
+    return n;
+  }
+
+  // Values of key n from a column on; returns the largest without its sign.
+  T PackColumns(const T* row, int64_t column, int64_t n) {
+    const int64_t dim = problem_.value_dim;
+    const T magnitude = LargestMagnitude(row + column, dim - column);
+    if (!std::isfinite(magnitude)) row = Finite(row);
+    for (; column < dim; column += kGroup) {
+      T* const to = task_.values + (column * task_.count + n * kGroup);
+      const int64_t width = std::min(kGroup, dim - column);
+      if (width < kGroup) std::fill_n(to, kGroup, T(0));
+      std::copy_n(row + column, width, to);
+    }
+    return magnitude;
+  }
+
+  T PackValue(int64_t n) { return PackColumns(Values(n, 1), 0, n); }
+
+  // The row with zeros for what is not finite.
+  const T* Finite(const T* row) const {
+    for (int64_t c = 0; c < problem_.value_dim; ++c) {
+      own_[c] = std::isfinite(row[c]) ? row[c] : T(0);
+    }
+    return own_;
   }
 
   const PackTask<T>& task_;
   const AttentionProblem& problem_;
-  T* rows_[kGroup];
+  T* own_;  // four rows
 };
 
 void PackTileF32(const PackTask<float>& task) {

@@ -51,8 +51,11 @@ struct AttentionProblem {
 
   AttentionInputs inputs;
   DType dtype = DType::kFloat32;
-  // Of weights and log_sum_exp, and what kernels compute in.
+  // Of weights and log_sum_exp.
   DType wide_dtype = DType::kFloat32;
+  // What kernels compute in: the same, unless numbers on the way to a score do
+  // not fit into it.
+  DType kernel_dtype = DType::kFloat32;
 
   bool causal = false;
   int64_t query_offset = 0;

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
@@ -80,79 +79,69 @@ HWY_INLINE void RankOneUpdates(const T* HWY_RESTRICT left,
       }
     }
   }
+  // Unrolled late, as compilers do on their own, sums go through memory.
+#pragma GCC unroll 4
   for (int g = 0; g < kGroup; ++g) {
+#pragma GCC unroll 4
     for (int v = 0; v < kCount; ++v) done(g, v, sum[g][v]);
   }
-}
-
-// 2^x for x <= 0; 0 where the result would not be a normal number, -inf
-// included. NaN stays NaN.
-template <typename T>
-HWY_INLINE Vector<T> Exp2(Vector<T> x) {
-  constexpr Tag<T> d;
-  const auto vanishes = hn::Lt(x, hn::Set(d, T(sizeof(T) == 4 ? -125 : -1021)));
-  return hn::IfThenElse(hn::IsNaN(x), x,
-                        hn::IfThenZeroElse(vanishes, Exp2Bounded<T>(x)));
 }
 
 // The running softmax of a block, per query.
 template <typename T>
 struct RunningSoftmax {
-  T* max;   // what scores are relative to, in units of log2; -inf at first
-  T* sum;   // of 2^(score - max)
-  T* fade;  // what earlier sums are multiplied by after this tile
+  T* max;        // what scores are relative to, in units of log2; -inf at first
+  T* sum;        // of 2^(score - max)
+  T* fade;       // what earlier sums are multiplied by after this tile
+  T* minus_max;  // -max once every query has a finite one
 };
 
-// By how much, in units of log2, scores may exceed what they are relative to.
-// Sums of 2^20 lose no digit, and ordinary data never gets there.
-inline constexpr int kHeadroom = 20;
+// What a query's probabilities of one tile may sum to, if they are relative to
+// the maximum so far. Ordinary data never gets there, and such sums lose no
+// digit.
+inline constexpr int kMostInPassing = 1 << 20;
 
-// The scores of a tile that every query sees, turned into 2^(score - max) in
-// passing: [key_count, BlockQueries]; key_count is a multiple of 4. `diagonal`,
-// if there is one, has the bias of lane and key j at lane - j.
-// Adds to the sums and returns true; or returns false and leaves them if a
-// score is more than kHeadroom above the maximum so far, or NaN.
-template <typename T, int kCount>
-HWY_INLINE bool TakeProbabilities(const T* HWY_RESTRICT queries,
+// Scores of some keys turned into 2^(score - max) in passing: [key_count,
+// BlockQueries] for kCount vectors of queries; key_count is a multiple of 4.
+// Adds them up in `sums`, which exceed kMostInPassing, or are NaN, if a score
+// is far above the maximum so far, or NaN. `diagonal`, if there is one, has the
+// bias of lane and key j at lane - j. shows(v, j, p) is what a query of
+// vector v sees of key j: p or 0.
+template <typename T, int kCount, typename Shows>
+HWY_INLINE void TakeProbabilities(const T* HWY_RESTRICT queries,
                                   const T* HWY_RESTRICT keys, int64_t dim,
                                   int64_t key_count, const T* diagonal,
-                                  const RunningSoftmax<T>& running,
+                                  const T* HWY_RESTRICT minus_max,
+                                  const Shows& shows, T* HWY_RESTRICT sums,
                                   T* HWY_RESTRICT probabilities) {
   constexpr Tag<T> d;
   constexpr int64_t kBlock = BlockQueries<T>();
-  const auto limit = hn::Set(d, T(kHeadroom));
-  auto fits = hn::Eq(limit, limit);
   Vector<T> sum[kCount];
-  for (int v = 0; v < kCount; ++v) sum[v] = hn::Zero(d);
+  for (int v = 0; v < kCount; ++v) sum[v] = hn::Load(d, sums + v * Lanes<T>());
   const auto take = [&](int64_t j, const auto& init) HWY_ATTR {
+    T* const to = probabilities + j * kBlock;
     RankOneUpdates<T, kCount>(
         queries, keys + j * dim, dim, init,
         [&](int g, int v, Vector<T> score) HWY_ATTR {
-          fits = hn::And(fits, hn::Le(score, limit));
-          const auto p = Exp2Bounded<T>(score);
-          hn::Store(p, d, probabilities + (j + g) * kBlock + v * Lanes<T>());
+          const auto p = shows(v, j + g, Exp2OrHuge<T>(score));
+          hn::Store(p, d, to + g * kBlock + v * Lanes<T>());
           sum[v] = hn::Add(sum[v], p);
         });
   };
-  const auto reference = [&](int v) HWY_ATTR {
-    return hn::Load(d, running.max + v * Lanes<T>());
+  const auto minus = [&](int v) HWY_ATTR {
+    return hn::Load(d, minus_max + v * Lanes<T>());
   };
   for (int64_t j = 0; j < key_count; j += kGroup) {
     if (diagonal == nullptr) {
-      take(j, [&](int g, int v) HWY_ATTR { return hn::Neg(reference(v)); });
+      take(j, [&](int g, int v) HWY_ATTR { return minus(v); });
     } else {
       take(j, [&](int g, int v) HWY_ATTR {
-        const auto bias = hn::LoadU(d, diagonal + v * Lanes<T>() - (j + g));
-        return hn::Sub(bias, reference(v));
+        return hn::Add(hn::LoadU(d, diagonal + v * Lanes<T>() - (j + g)),
+                       minus(v));
       });
     }
   }
-  if (!hn::AllTrue(d, fits)) return false;
-  for (int v = 0; v < kCount; ++v) {
-    T* const place = running.sum + v * Lanes<T>();
-    hn::Store(hn::Add(sum[v], hn::Load(d, place)), d, place);
-  }
-  return true;
+  for (int v = 0; v < kCount; ++v) hn::Store(sum[v], d, sums + v * Lanes<T>());
 }
 
 // Turns a tile of scores into 2^(score - max), in place, and brings max, sum
@@ -203,62 +192,6 @@ HWY_INLINE void Fade(const T* HWY_RESTRICT fade, int64_t row_count,
     for (int64_t c = 0; c < row_count; ++c) {
       T* const place = rows + c * kBlock + lane;
       hn::Store(hn::Mul(hn::Load(d, place), factor), d, place);
-    }
-  }
-}
-
-// columns[c, 0 .. 3] = rows[0 .. 3][c] * factor; columns: [count, 4], with room
-// for a vector of each row past the end, as have the rows.
-template <typename T>
-HWY_INLINE void Interleave(const T* const (&rows)[kGroup], int64_t count,
-                           T factor, T* HWY_RESTRICT columns) {
-  constexpr Tag<T> d;
-  const auto f = hn::Set(d, factor);
-  int64_t c = 0;
-  for (; c + Lanes<T>() <= count; c += Lanes<T>()) {
-    hn::StoreInterleaved4(hn::Mul(hn::LoadU(d, rows[0] + c), f),
-                          hn::Mul(hn::LoadU(d, rows[1] + c), f),
-                          hn::Mul(hn::LoadU(d, rows[2] + c), f),
-                          hn::Mul(hn::LoadU(d, rows[3] + c), f), d,
-                          columns + c * kGroup);
-  }
-  for (; c < count; ++c) {
-    for (int r = 0; r < kGroup; ++r)
-      columns[c * kGroup + r] = rows[r][c] * factor;
-  }
-}
-
-// rows[r, c] = columns[c, r] * factors[r]; columns: [count, 4].
-template <typename T>
-HWY_INLINE void Deinterleave(const T* HWY_RESTRICT columns, int64_t count,
-                             const T* factors, T* const (&rows)[kGroup]) {
-  constexpr Tag<T> d;
-  int64_t c = 0;
-  for (; c + Lanes<T>() <= count; c += Lanes<T>()) {
-    Vector<T> x[kGroup];
-    hn::LoadInterleaved4(d, columns + c * kGroup, x[0], x[1], x[2], x[3]);
-    for (int r = 0; r < kGroup; ++r) {
-      hn::StoreU(hn::Mul(x[r], hn::Set(d, factors[r])), d, rows[r] + c);
-    }
-  }
-  for (; c < count; ++c) {
-    for (int r = 0; r < kGroup; ++r) {
-      rows[r][c] = columns[c * kGroup + r] * factors[r];
-    }
-  }
-}
-
-// Copies `width` numbers, four at most, of each of `count` rows.
-template <typename T>
-HWY_INLINE void CopyFours(const T* HWY_RESTRICT from, int64_t from_stride,
-                          int64_t count, T* HWY_RESTRICT to, int64_t to_stride,
-                          int64_t width = kGroup) {
-  for (int64_t n = 0; n < count; ++n) {
-    if (width == kGroup) {
-      std::memcpy(to + n * to_stride, from + n * from_stride,
-                  kGroup * sizeof(T));
-    } else {
-      std::copy_n(from + n * from_stride, width, to + n * to_stride);
     }
   }
 }

@@ -20,6 +20,8 @@ inline constexpr int64_t kTileKeys = 64;
 inline constexpr int64_t kGroup = 4;
 // No instruction set has longer blocks of queries.
 inline constexpr int64_t kMaxBlockQueries = 64;
+// Nor longer vectors.
+inline constexpr int64_t kMaxLanes = 16;
 
 inline constexpr double kLog2E = 1.4426950408889634074;
 inline constexpr double kLn2 = 0.69314718055994530942;

@@ -37,7 +37,7 @@ int64_t PackedValueElements(const AttentionProblem& problem) {
 int64_t WaveHeads(const AttentionProblem& problem) {
   const int64_t head_bytes =
       (PackedKeyElements(problem) + PackedValueElements(problem)) *
-      SizeOf(problem.wide_dtype);
+      SizeOf(problem.kernel_dtype);
   const int64_t all = problem.batch_count * problem.key_head_count;
   return std::clamp<int64_t>(kWaveBytes / std::max<int64_t>(head_bytes, 1), 1,
                              std::max<int64_t>(all, 1));
@@ -262,13 +262,13 @@ class TiledAttention {
 
 int64_t BlockScratchBytes(const AttentionProblem& problem) {
   // The pieces of one block, each with room for its alignment.
-  constexpr int64_t kPieces = 24;
+  constexpr int64_t kPieces = 18;
   const int64_t columns = RoundUp(problem.value_dim, kGroup);
-  const int64_t rows = problem.dim + 3 * kTileKeys + columns + 8;
+  const int64_t rows = problem.dim + 3 * kTileKeys + columns + 10;
   const int64_t elements =
       rows * kMaxBlockQueries + kTileKeys +
-      2 * kGroup * std::max({problem.dim, columns, kTileKeys});
-  return elements * SizeOf(problem.wide_dtype) +
+      kMaxLanes * std::max({problem.dim, columns, kTileKeys});
+  return elements * SizeOf(problem.kernel_dtype) +
          kPieces * AlignedBuffer<char>::kAlignment;
 }
 
@@ -277,7 +277,7 @@ int64_t TiledScratchBytes(const AttentionProblem& problem, int thread_count) {
   if (HasFewQueries(problem)) {
     return FewQueriesScratchBytes(problem, thread_count);
   }
-  const int64_t element = SizeOf(problem.wide_dtype);
+  const int64_t element = SizeOf(problem.kernel_dtype);
   const int64_t blocks = problem.batch_count * problem.query_head_count *
                          (problem.query_count / (kMaxBlockQueries / 8) + 1);
   int64_t bytes =
@@ -302,7 +302,7 @@ absl::Status AttendTiled(const AttentionProblem& problem, ThreadPool& pool,
   if (HasFewQueries(problem)) {
     return AttendFewQueries(problem, pool, stop, out);
   }
-  if (problem.wide_dtype == DType::kFloat64) {
+  if (problem.kernel_dtype == DType::kFloat64) {
     return TiledAttention<double>(problem, pool, stop, out).Run();
   }
   return TiledAttention<float>(problem, pool, stop, out).Run();

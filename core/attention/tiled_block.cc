@@ -5,12 +5,12 @@
 // scale * log2(e) when they are packed, biases and masks by log2(e) when they
 // are added, so that the softmax takes powers of two.
 //
-// The tile nearest to the queries comes first and is taken step by step, which
-// finds each query's maximum. Tiles that all queries see are then taken in
-// passing: scores become probabilities before they leave the registers,
-// relative to that maximum, which hardly ever has to change. Where the bias
-// fades with distance, tiles are left out once all that remain cannot change a
-// digit of the result.
+// Tiles are taken in passing: scores become probabilities before they leave the
+// registers, relative to a maximum that a few keys suggest and that hardly ever
+// has to change. Where it has to, and where more happens to scores, a tile is
+// taken step by step. The tile nearest to the queries comes first; where the
+// bias fades with distance, tiles are left out once all that remain cannot
+// change a digit of the result.
 #include <algorithm>
 #include <cstdint>
 
@@ -26,6 +26,7 @@
 
 #include "core/attention/block-inl.h"
 #include "core/attention/block_output-inl.h"
+#include "core/attention/block_passing-inl.h"
 #include "core/attention/block_queries-inl.h"
 #include "core/attention/block_reach-inl.h"
 #include "core/attention/block_scores-inl.h"
@@ -47,55 +48,37 @@ bool ShouldStop(Block<T>& b) {
   return b.task.stopper->ShouldStop();
 }
 
-template <typename T>
-void LookForMaxima(Block<T>& b) {
-  constexpr Tag<T> d;
-  b.has_maxima = true;
-  for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
-    b.has_maxima &=
-        hn::AllTrue(d, hn::IsFinite(hn::Load(d, b.running.max + lane)));
-  }
-}
-
 // Whether nothing but scale, and a bias by offset, happens to its scores.
 template <typename T>
 bool IsPlain(const Block<T>& b, const Tile& tile) {
-  return b.has_maxima && b.problem.softcap == 0 &&
-         b.task.bias_mode != BiasMode::kGeneral && tile.count % kGroup == 0 &&
-         tile.first >= b.inner.first && tile.first + tile.count <= b.inner.last;
+  return b.problem.softcap == 0 && b.task.bias_mode != BiasMode::kGeneral &&
+         !b.task.head.tiles[tile.index].irregular;
 }
 
 template <typename T>
-bool TakeInPassing(Block<T>& b, const Tile& tile) {
-  const T* const keys = b.task.head.keys + tile.first * b.problem.dim;
-  const T* const diagonal = Diagonal(b, tile);
-  bool taken = false;
-  WithVectors(b.lanes / Lanes<T>(), [&](auto vectors) HWY_ATTR {
-    taken = TakeProbabilities<T, decltype(vectors)::value>(
-        b.queries, keys, b.problem.dim, tile.count, diagonal, b.running,
-        b.scores);
-  });
-  if (taken) AccumulateValues(b, tile);
-  return taken;
+void TakeStepByStep(Block<T>& b, const Tile& tile) {
+  const bool irregular = b.task.head.tiles[tile.index].irregular;
+  ComputeScores(b, tile);
+  if (irregular) std::copy_n(b.scores, tile.count * kBlock<T>, b.seen);
+  if (UpdateSoftmax<T>(b.scores, tile.count, b.lanes, b.running)) {
+    Fade<T>(b.running.fade, b.columns, b.lanes, b.output);
+  }
+  AccumulateValues(b, tile, 0, b.lanes);
+  if (irregular) AddIrregularValues(b, tile);
+  LookForMaxima(b);
 }
 
 template <typename T>
 void Take(Block<T>& b, const Tile& tile) {
   const Sight sight = LookThroughMask(b, tile);
   if (sight == Sight::kNothing) return;
-  const bool irregular = b.task.head.tiles[tile.index].irregular;
-  if (!irregular && sight == Sight::kEverything && IsPlain(b, tile) &&
-      TakeInPassing(b, tile)) {
-    return;
+  if (sight == Sight::kEverything && IsPlain(b, tile)) {
+    if (!b.has_begun) GuessMaxima(b);
+    b.has_begun = true;
+    if (b.has_maxima && TakeInPassing(b, tile)) return;
   }
-  ComputeScores(b, tile);
-  if (irregular) std::copy_n(b.scores, tile.count * kBlock<T>, b.seen);
-  if (UpdateSoftmax<T>(b.scores, tile.count, b.lanes, b.running)) {
-    Fade<T>(b.running.fade, b.columns, b.lanes, b.output);
-  }
-  AccumulateValues(b, tile);
-  if (irregular) AddIrregularValues(b, tile);
-  LookForMaxima(b);
+  b.has_begun = true;
+  TakeStepByStep(b, tile);
 }
 
 // The key that stands where the block's last query does.

@@ -128,22 +128,6 @@ void WriteAs(DType dtype, const Value* source, int64_t count, void* target) {
 
 }  // namespace
 
-int64_t SizeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kFloat32:
-      return 4;
-    case DType::kFloat64:
-    case DType::kInt64:
-      return 8;
-    case DType::kFloat16:
-    case DType::kBFloat16:
-      return 2;
-    case DType::kBool:
-      return 1;
-  }
-  return 0;
-}
-
 bool IsFloatingPoint(DType dtype) {
   return dtype != DType::kInt64 && dtype != DType::kBool;
 }

@@ -9,7 +9,22 @@ namespace locus {
 
 enum class DType { kFloat32, kFloat64, kFloat16, kBFloat16, kInt64, kBool };
 
-int64_t SizeOf(DType dtype);
+// In bytes.
+inline constexpr int64_t SizeOf(DType dtype) {
+  switch (dtype) {
+    case DType::kFloat32:
+      return 4;
+    case DType::kFloat16:
+    case DType::kBFloat16:
+      return 2;
+    case DType::kFloat64:
+    case DType::kInt64:
+      return 8;
+    case DType::kBool:
+      return 1;
+  }
+  return 0;
+}
 bool IsFloatingPoint(DType dtype);
 // "FLOAT32" and so on, as the contract spells them.
 absl::string_view NameOf(DType dtype);

@@ -16,17 +16,13 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// 2^x for x up to 120, in double 1000, to about one unit in the last place; the
-// least it yields is about the smallest normal number. What it makes of NaN and
-// of larger numbers is no use.
+// In single precision the polynomial of degree 5 with the least relative
+// error, 9.2e-8, on [-1/2, 1/2] among those that are 1 at 0; in double
+// ln(2)^n / n!, where the Taylor series is enough.
 template <typename T>
-HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
+HWY_INLINE Vector<T> Exp2OfFraction(Vector<T> x) {
   constexpr Tag<T> d;
-  constexpr hn::RebindToSigned<Tag<T>> di;
   constexpr bool kSingle = sizeof(T) == 4;
-  // In single precision the polynomial of degree 5 with the least relative
-  // error, 9.2e-8, on [-1/2, 1/2] among those that are 1 at 0; in double
-  // ln(2)^n / n!, where the Taylor series is enough.
   constexpr double kSingleTerms[] = {1.0,
                                      0.6931469775987162,
                                      0.24022242084635037,
@@ -47,21 +43,87 @@ HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
                                      4.4455382718708114976e-10,
                                      2.5678435993488205142e-11,
                                      1.3691488853904128881e-12};
+  const double* const terms = kSingle ? kSingleTerms : kDoubleTerms;
+  constexpr int kLast = kSingle ? 5 : 13;
+  auto power = hn::Set(d, static_cast<T>(terms[kLast]));
+  for (int n = kLast - 1; n >= 0; --n) {
+    power = hn::MulAdd(power, x, hn::Set(d, static_cast<T>(terms[n])));
+  }
+  return power;
+}
+
+// 2^x for x up to 120, in double 1000, to about one unit in the last place.
+// Below the smallest normal number it may yield that or what there is, down to
+// 0. What it makes of NaN and of larger numbers is no use.
+template <typename T>
+HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
+  constexpr Tag<T> d;
+  constexpr hn::RebindToSigned<Tag<T>> di;
+  constexpr bool kSingle = sizeof(T) == 4;
   const auto bounded = hn::Max(x, hn::Set(d, T(kSingle ? -125 : -1021)));
   // Adding this leaves the nearest whole number in the lowest bits.
   const auto magic = hn::Set(d, T(kSingle ? 0x1.8p23 : 0x1.8p52));
   const auto shifted = hn::Add(bounded, magic);
   const auto rest = hn::Sub(bounded, hn::Sub(shifted, magic));
-  const double* const terms = kSingle ? kSingleTerms : kDoubleTerms;
-  constexpr int kLast = kSingle ? 5 : 13;
-  auto power = hn::Set(d, static_cast<T>(terms[kLast]));
-  for (int n = kLast - 1; n >= 0; --n) {
-    power = hn::MulAdd(power, rest, hn::Set(d, static_cast<T>(terms[n])));
-  }
   const auto exponent =
       hn::ShiftLeft < kSingle ? 23 : 52 > (hn::BitCast(di, shifted));
-  return hn::BitCast(d, hn::Add(hn::BitCast(di, power), exponent));
+  return hn::BitCast(
+      d, hn::Add(hn::BitCast(di, Exp2OfFraction<T>(rest)), exponent));
 }
+
+#if HWY_TARGET == HWY_AVX3
+
+// Instructions of their own: x less the nearest whole number (0 of an infinite
+// one), and x times 2^power, 0 or infinite where it is.
+HWY_INLINE Vector<float> Fraction(Vector<float> x) {
+  return {_mm512_reduce_ps(x.raw, 0)};
+}
+HWY_INLINE Vector<double> Fraction(Vector<double> x) {
+  return {_mm512_reduce_pd(x.raw, 0)};
+}
+HWY_INLINE Vector<float> TimesPowerOfTwo(Vector<float> x, Vector<float> power) {
+  return {_mm512_scalef_ps(x.raw, power.raw)};
+}
+HWY_INLINE Vector<double> TimesPowerOfTwo(Vector<double> x,
+                                          Vector<double> power) {
+  return {_mm512_scalef_pd(x.raw, power.raw)};
+}
+
+// 2^x for every x, to about one unit in the last place; NaN stays NaN.
+template <typename T>
+HWY_INLINE Vector<T> Exp2(Vector<T> x) {
+  const auto rest = Fraction(x);
+  return TimesPowerOfTwo(Exp2OfFraction<T>(rest), hn::Sub(x, rest));
+}
+
+// The same, where something huge will do for what is too large or NaN.
+template <typename T>
+HWY_INLINE Vector<T> Exp2OrHuge(Vector<T> x) {
+  return Exp2<T>(x);
+}
+
+#else
+
+// 2^x for x <= 0; 0 where the result would not be a normal number, -inf
+// included. NaN stays NaN.
+template <typename T>
+HWY_INLINE Vector<T> Exp2(Vector<T> x) {
+  constexpr Tag<T> d;
+  const auto vanishes = hn::Lt(x, hn::Set(d, T(sizeof(T) == 4 ? -125 : -1021)));
+  return hn::IfThenElse(hn::IsNaN(x), x,
+                        hn::IfThenZeroElse(vanishes, Exp2Bounded<T>(x)));
+}
+
+// 2^x, or about the smallest normal number if it is less; 2^120 or NaN, in
+// double 2^1000, of what is larger and of NaN.
+template <typename T>
+HWY_INLINE Vector<T> Exp2OrHuge(Vector<T> x) {
+  // Of a NaN and a number, Min takes the number, if that comes second.
+  constexpr T kMost = sizeof(T) == 4 ? 120 : 1000;
+  return Exp2Bounded<T>(hn::Min(x, hn::Set(Tag<T>(), kMost)));
+}
+
+#endif
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE

@@ -107,6 +107,18 @@ TEST(FewQueriesTest, HiddenKeysDoNotLeak) {
   ExpectTwin(job, DType::kFloat32);
 }
 
+// Computed in double, while weights are single.
+TEST(FewQueriesTest, FactorsThatNeedDoubleEqualTwin) {
+  const Sizes s{.queries = 1, .keys = 200};
+  const Problem problem(s, DType::kFloat32, 5);
+  std::vector<int64_t> ids(s.keys);
+  for (int64_t j = 0; j < s.keys; ++j) ids[j] = 1000 * j;
+  AttentionOptions options = LastQueries();
+  options.query_positions = *Positions::Ids({1000 * s.keys});
+  options.key_positions = *Positions::Ids(ids);
+  ExpectTwin(MustCreate(*MustMake("xpos"), problem, options), DType::kFloat32);
+}
+
 TEST(FewQueriesTest, FullyMaskedQueryIsZero) {
   const Sizes s{.queries = 1, .keys = 5000};
   const Problem problem(s, DType::kFloat32, 4);

@@ -41,23 +41,36 @@ std::vector<double> WeightsOf(const Scheme& scheme, int64_t keys,
   return Values(*job->Run(pool, nullptr)->weights);
 }
 
-TEST(TrapsTest, AnglesInSinglePrecisionErrBy3e8TimesThePosition) {
+// The largest error of a cosine at a position, of all pairs of a head.
+double LargestError(const Arguments& arguments, int64_t position) {
   ThreadPool pool(1);
-  for (const int64_t position : {10'000L, 1'000'000L, 1L << 31}) {
-    EncodeOptions options;
-    options.dim = 64;
-    options.positions = *Positions::Ids({position});
-    const auto job = EncodeJob::Create(*MustMake("rope"), options);
-    const auto encoding = job->Run(pool, nullptr);
-    const auto& rotation = std::get<RotationEncoding>(encoding->numbers);
-    const auto cos = Values(rotation.cos);
-    for (int64_t k = 0; k < 32; ++k) {
-      const long double angle =
-          static_cast<long double>(position) *
-          powl(10000.0L, -static_cast<long double>(k) / 32);
-      EXPECT_NEAR(cos[k], static_cast<double>(cosl(angle)), 2e-6);
-    }
+  EncodeOptions options;
+  options.dim = 128;
+  options.positions = *Positions::Ids({position});
+  const auto job = EncodeJob::Create(*MustMake("rope", arguments), options);
+  const auto encoding = job->Run(pool, nullptr);
+  const auto cos = Values(std::get<RotationEncoding>(encoding->numbers).cos);
+  double largest = 0;
+  for (int64_t k = 0; k < 64; ++k) {
+    const long double angle = static_cast<long double>(position) *
+                              powl(10000.0L, -static_cast<long double>(k) / 64);
+    largest =
+        std::max(largest, std::abs(cos[k] - static_cast<double>(cosl(angle))));
   }
+  return largest;
+}
+
+TEST(TrapsTest, AnglesInSinglePrecisionErrBy3e8TimesThePosition) {
+  Arguments single;
+  single.Set("angles", std::string("FLOAT32"));
+  for (const int64_t position : {10'000L, 100'000L, 1'000'000L}) {
+    const double expected = 3e-8 * static_cast<double>(position);
+    // The largest of 64: half a unit each of frequency and product at worst.
+    EXPECT_GT(LargestError(single, position), expected / 3) << position;
+    EXPECT_LT(LargestError(single, position), 4 * expected) << position;
+    EXPECT_LT(LargestError({}, position), 2e-6) << position;
+  }
+  EXPECT_LT(LargestError({}, 1L << 31), 2e-6);
 }
 
 TEST(TrapsTest, FastMathIsOff) {
@@ -147,6 +160,21 @@ TEST(TrapsTest, TheSoftcapComesBeforeBiasAndMask) {
   EXPECT_NEAR(masked[0] / masked[1], std::exp(-10), 1e-12);
 }
 
+// The score of one key is 10 before the scale, that of the other 0.
+TEST(TrapsTest, TheSoftcapComesAfterTheScale) {
+  const Tensor q = MakeTensor(DType::kFloat64, {1, 1, 1, 2}, {10, 0});
+  const Tensor k = MakeTensor(DType::kFloat64, {1, 1, 2, 2}, {1, 0, 0, 0});
+  AttentionOptions options;
+  options.scale = 0.1;
+  options.softcap = 1;
+  options.return_weights = true;
+  const auto job = AttentionJob::Create(
+      *MustMake("none"), {q.view(), k.view(), k.view()}, options);
+  ThreadPool pool(1);
+  const auto weights = Values(*job->Run(pool, nullptr)->weights);
+  EXPECT_NEAR(std::log(weights[0] / weights[1]), std::tanh(1.0), 1e-12);
+}
+
 TEST(TrapsTest, MasksComposeAndNeverMultiplyZeroByInfinity) {
   // Hidden by the mask, by causality, by both, and by neither.
   const Tensor mask =
@@ -168,6 +196,29 @@ TEST(TrapsTest, AFullyMaskedRowIsZeroNotNaN) {
             (std::vector<double>{0, 0, 0}));
 }
 
+TEST(TrapsTest, WhatIsHiddenDoesNotLeak) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
+    for (const double hidden : {nan, kInfinity, 1e30}) {
+      // Key 1 is hidden by the mask, key 3 by causality.
+      const Tensor q = RandomTensor(dtype, {1, 1, 1, 2}, 1, "q");
+      const Tensor k = MakeTensor(dtype, {1, 1, 4, 2},
+                                  {1, 2, hidden, hidden, 3, 4, hidden, 5});
+      const Tensor v = MakeTensor(dtype, {1, 1, 4, 1}, {7, hidden, 7, hidden});
+      const Tensor mask =
+          MakeTensor(DType::kFloat64, {4}, {0, -kInfinity, 0, 0});
+      AttentionOptions options;
+      options.causal = true;
+      options.query_offset = 2;
+      options.mask = mask.view();
+      const auto job = AttentionJob::Create(
+          *MustMake("rope"), {q.view(), k.view(), v.view()}, options);
+      ThreadPool pool(1);
+      EXPECT_NEAR(Values(job->Run(pool, nullptr)->output)[0], 7, 1e-6);
+    }
+  }
+}
+
 TEST(TrapsTest, ALargeNegativeMaskIsNotInfinite) {
   const Tensor mask = MakeTensor(DType::kFloat64, {2}, {-1e30, -1e30});
   AttentionOptions options;
@@ -187,14 +238,16 @@ TEST(TrapsTest, CausalityIsTopLeftUnlessTheQueriesAreMoved) {
 }
 
 TEST(TrapsTest, TheOffsetMovesPositionsToo) {
-  Arguments slope;
-  slope.Set("slopes", std::vector<double>{1.0});
+  // A weight of 1 / (1 + distance), whose ratio shows how far away keys are.
+  Arguments kernel;
+  kernel.Set("p", std::vector<double>{1.0});
+  kernel.Set("a", std::vector<double>{1.0});
   AttentionOptions options;
   options.causal = true;
   options.query_offset = 5;
-  const auto weights = WeightsOf(*MustMake("alibi", slope), 2, options);
-  // Five and four behind.
-  EXPECT_NEAR(weights[0] / weights[1], std::exp(-1), 1e-12);
+  const auto weights = WeightsOf(*MustMake("kerple", kernel), 2, options);
+  // Five and four behind; at the front they would be hidden or none behind.
+  EXPECT_NEAR(weights[0] / weights[1], 5.0 / 6, 1e-12);
 }
 
 TEST(TrapsTest, GroupedHeadsAreNeighboursNotRemainders) {
@@ -221,18 +274,77 @@ TEST(TrapsTest, OddSizesAreRefused) {
             "module.head_count");
 }
 
-// Two schemes that draw from one seed draw the same as each would alone.
-TEST(TrapsTest, RandomComponentsHaveStreamsOfTheirOwn) {
-  std::vector<std::string> purposes = {
-      "learned.table/0", "learned.random/0", "t5_bias.table", "kerple.p",
-      "kerple.a",        "fire.w1",          "fire.b1",       "fire.w2",
-      "fire.b2",         "module.wq",        "module.wk"};
-  std::vector<uint64_t> first;
-  for (const std::string& purpose : purposes) {
-    first.push_back(RandomStream(7, purpose).Next());
+// All numbers that a scheme draws from a seed, if it draws any.
+std::vector<double> Drawn(const SchemeInfo& info, uint64_t seed) {
+  for (const Parameter& parameter : info.parameters) {
+    if (parameter.kind != ParameterKind::kSeed) continue;
+    Arguments arguments;
+    arguments.Set(parameter.name, seed);
+    auto compiled =
+        MustMake(info.name, arguments)
+            ->Compile({.dim = 4, .head_count = 4, .trainable = true});
+    EXPECT_TRUE(compiled.ok()) << compiled.status();
+    absl::Span<double> numbers;
+    if (auto* code = std::get_if<std::unique_ptr<AdditiveCode>>(&*compiled)) {
+      numbers = (*code)->parameters();
+    } else if (auto* bias =
+                   std::get_if<std::unique_ptr<ScoreBias>>(&*compiled)) {
+      numbers = (*bias)->parameters();
+    }
+    return {numbers.begin(), numbers.end()};
   }
-  std::sort(first.begin(), first.end());
-  EXPECT_EQ(std::unique(first.begin(), first.end()), first.end());
+  return {};
+}
+
+TEST(TrapsTest, RandomComponentsHaveStreamsOfTheirOwn) {
+  // Whatever is drawn from the same seed before, or by others between.
+  std::vector<std::vector<double>> forwards, backwards;
+  const auto schemes = AllSchemes();
+  for (size_t n = 0; n < schemes.size(); ++n) {
+    forwards.push_back(Drawn(schemes[n], 7));
+  }
+  for (size_t n = schemes.size(); n-- > 0;) {
+    backwards.insert(backwards.begin(), Drawn(schemes[n], 7));
+  }
+  EXPECT_EQ(forwards, backwards);
+  // No two components draw the same: but for their ranges, p and a would be.
+  size_t drawing = 0;
+  for (size_t n = 0; n < schemes.size(); ++n) {
+    drawing += forwards[n].empty() ? 0 : 1;
+    for (size_t other = 0; other < n; ++other) {
+      if (forwards[n].empty()) continue;
+      EXPECT_NE(forwards[n], forwards[other]) << schemes[n].name;
+    }
+    if (schemes[n].name == "kerple") {
+      EXPECT_NE((forwards[n][0] - 0.01) / 1.99, (forwards[n][4] - 0.01) / 0.99);
+    }
+  }
+  EXPECT_GE(drawing, 4u);
+}
+
+// A layer whose scheme draws from the layer's own seed has the weights of one
+// whose scheme is given the same numbers.
+TEST(TrapsTest, ASchemeThatDrawsChangesNoWeights) {
+  const SchemeInfo& learned = *FindScheme("learned");
+  const std::vector<double> rows = Drawn(learned, 7);
+  const Tensor table = MakeTensor(
+      DType::kFloat64, {static_cast<int64_t>(rows.size()) / 4, 4}, rows);
+  Arguments drawn, given;
+  drawn.Set("seed", uint64_t{7});
+  given.Set("table", table.view());
+  const Tensor x = RandomTensor(DType::kFloat64, {1, 5, 4}, 1, "x");
+  const auto output = [&](const Arguments& arguments) {
+    const auto scheme = MustMake("learned", arguments);
+    ModuleInputs inputs;
+    inputs.x = x.view();
+    inputs.head_count = 2;
+    inputs.seed = 7;
+    const auto job = ModuleJob::Create(*scheme, inputs, {});
+    EXPECT_TRUE(job.ok()) << job.status();
+    ThreadPool pool(1);
+    return Bytes(job->Run(pool, nullptr)->output);
+  };
+  EXPECT_EQ(output(drawn), output(given));
 }
 
 TEST(TrapsTest, AlibisFarthestPenaltyIsNoMask) {
