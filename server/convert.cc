@@ -114,26 +114,45 @@ void Explain(const AdditiveEncoding& additive, v1::AdditiveEncoding* proto) {
     proto->add_wavelengths(kTurn / frequency);
   }
   proto->set_table_length(additive.table_length);
+  proto->set_policy(additive.policy);
+}
+
+template <typename From, typename To>
+void Assign(const From& from, To* to) {
+  to->Assign(from.begin(), from.end());
+}
+
+// What follows from the lengths: `frequencies` are those of the target length.
+void CountTurns(const Rotation::Origin& origin,
+                const std::vector<double>& frequencies,
+                v1::RotationEncoding* proto) {
+  proto->set_original_length(origin.original_length);
+  proto->set_target_length(origin.target_length);
+  for (size_t k = 0; k < frequencies.size(); ++k) {
+    const double turns = static_cast<double>(origin.original_length) *
+                         origin.frequencies[k] / kTurn;
+    proto->add_original_turns(turns);
+    proto->add_target_turns(origin.target_length * frequencies[k] / kTurn);
+    if (frequencies[k] > 0 && turns < 1) {
+      proto->add_incomplete_pairs(static_cast<int64_t>(k));
+    }
+  }
 }
 
 void Explain(const RotationEncoding& rotation, v1::RotationEncoding* proto) {
   for (const double frequency : rotation.frequencies) {
     proto->add_wavelengths(kTurn / frequency);
   }
+  Assign(rotation.decays, proto->mutable_decays());
   const Rotation::Origin& origin = rotation.origin;
-  if (origin.frequencies.empty()) return;
-  proto->mutable_unscaled_frequencies()->Assign(origin.frequencies.begin(),
-                                                origin.frequencies.end());
+  Assign(origin.frequencies, proto->mutable_unscaled_frequencies());
+  Assign(origin.ramp, proto->mutable_ramp());
+  Assign(origin.target_frequencies, proto->mutable_target_frequencies());
   if (origin.original_length == 0) return;
-  proto->set_original_length(origin.original_length);
-  proto->set_target_length(origin.target_length);
-  for (const double frequency : origin.frequencies) {
-    proto->add_original_turns(static_cast<double>(origin.original_length) *
-                              frequency / kTurn);
-  }
-  for (const double frequency : rotation.frequencies) {
-    proto->add_target_turns(origin.target_length * frequency / kTurn);
-  }
+  CountTurns(origin,
+             origin.target_frequencies.empty() ? rotation.frequencies
+                                               : origin.target_frequencies,
+             proto);
 }
 
 void ToProto(const Parameter& parameter, v1::SchemeParameter* proto) {
@@ -214,6 +233,8 @@ absl::StatusOr<EncodeOptions> ToEncodeOptions(
                                      "; must be one of QUERIES, KEYS"));
   }
   options.of_keys = request.side() == v1::ROTATED_SIDE_KEYS;
+  options.trained_length = request.trained_length();
+  options.target_length = request.target_length();
   return options;
 }
 
@@ -320,6 +341,11 @@ void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply) {
     proto->mutable_slopes()->Assign(bias->slopes.begin(), bias->slopes.end());
     proto->mutable_bucket_edges()->Assign(bias->bucket_edges.begin(),
                                           bias->bucket_edges.end());
+    for (const ScoreBias::HeadNumbers& numbers : bias->head_numbers) {
+      v1::HeadNumbers* head_numbers = proto->add_head_numbers();
+      head_numbers->set_name(std::string(numbers.name));
+      Assign(numbers.values, head_numbers->mutable_values());
+    }
   }
   if (encoding.output.has_value()) {
     Attach(*std::move(encoding.output), response.mutable_output(), attachments);
@@ -355,6 +381,7 @@ void ToProto(const SchemeInfo& info, v1::SchemeDescription* description) {
   }
   description->set_reference(std::string(info.reference));
   description->set_beyond_training(std::string(info.beyond_training));
+  description->set_causal_only(info.is_causal_only);
 }
 
 }  // namespace locus::server

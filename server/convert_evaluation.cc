@@ -146,9 +146,10 @@ absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
 }
 
 absl::StatusOr<std::vector<NamedScheme>> ToRetrofitSchemes(
-    const TrainingSetting& setting) {
+    const TrainingSetting& setting, int64_t head_dim) {
   std::vector<NamedScheme> schemes;
-  for (RetrofitScheme& scheme : RetrofitSchemes(setting.train_length)) {
+  for (RetrofitScheme& scheme :
+       RetrofitSchemes(setting.train_length, head_dim)) {
     LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
                            ResolveScheme(*FindScheme("rope"), &setting,
                                          std::move(scheme.arguments)));
@@ -294,8 +295,11 @@ absl::StatusOr<EvaluationPlan> ToEvaluationPlan(
   const TrainingSetting setting = SettingOf(settings);
   const bool retrofit =
       request.trained().has_retrofit() && request.schemes().empty();
+  const auto* trained = std::get_if<TrainedSettings>(&settings.mode);
+  const int64_t head_dim =
+      trained == nullptr ? 0 : trained->model.dim / trained->model.head_count;
   LOCUS_ASSIGN_OR_RETURN(plan.schemes,
-                         retrofit ? ToRetrofitSchemes(setting)
+                         retrofit ? ToRetrofitSchemes(setting, head_dim)
                                   : ToSchemes(request.schemes(), &setting,
                                               settings.eval_lengths.back()));
   return plan;

@@ -30,7 +30,8 @@ struct PropertiesJob {
            (static_cast<int64_t>(plan.schemes.size()) + kNaive);
   }
   double flops() const {
-    constexpr double kPerScheme = 5e8;
+    // Half a millisecond or so.
+    constexpr double kPerScheme = 1.5e7;
     return kPerScheme * static_cast<double>(plan.schemes.size());
   }
   int64_t scratch_bytes(int) const {

@@ -24,6 +24,11 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
 
+// So far ahead memory is asked for what is needed, where there is much of it;
+// past the end nothing happens.
+template <typename T>
+constexpr int64_t kAhead = 4096 / sizeof(T);
+
 // Single numbers, of any alignment.
 template <typename T>
 HWY_INLINE T Get(const T* from) {
@@ -46,6 +51,10 @@ HWY_INLINE void TurnRow(const T* cos, const T* sin, int64_t pairs,
     const auto c = hn::LoadU(d, cos + k);
     const auto s = hn::LoadU(d, sin + k);
     hn::Vec<decltype(d)> a, b;
+    if constexpr (kPast) {
+      hwy::Prefetch(from + 2 * k + kAhead<T>);
+      hwy::Prefetch(from + 2 * k + kLanes<T> + kAhead<T>);
+    }
     if constexpr (kAdjacent) {
       hn::LoadInterleaved2(d, from + 2 * k, a, b);
     } else {

@@ -1,6 +1,7 @@
 #include "core/encoding/encode.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -32,6 +33,32 @@ void Fit(DType dtype, Shape shape, Tensor& tensor) {
   tensor = Tensor(dtype, std::move(shape));
 }
 
+// Of factors: the table holds them, and the input is multiplied by them.
+double MaxExponent(const EncodeOptions& options) {
+  const bool input_is_single =
+      options.input && options.input->dtype != DType::kFloat64;
+  if (options.dtype == DType::kFloat64 && !input_is_single) {
+    return kDoubleExponent;
+  }
+  return options.input ? kSingleInputExponent : kSingleTableExponent;
+}
+
+absl::Status CheckLengths(const EncodeOptions& options) {
+  constexpr double kLongest = 0x1p53;
+  const auto trained = static_cast<double>(options.trained_length);
+  if (!(trained >= 0 && trained <= kLongest)) {
+    return InvalidField("trained_length",
+                        absl::StrCat("is ", options.trained_length,
+                                     "; must be from 0 to 2^53"));
+  }
+  if (!(options.target_length >= 0 && options.target_length <= kLongest)) {
+    return InvalidField(
+        "target_length",
+        absl::StrCat("is ", options.target_length, "; must be from 0 to 2^53"));
+  }
+  return absl::OkStatus();
+}
+
 template <typename Numbers>
 Numbers& Kept(Encoding& encoding) {
   auto* const kept = std::get_if<Numbers>(&encoding.numbers);
@@ -44,6 +71,7 @@ absl::StatusOr<EncodeJob> EncodeJob::Create(const Scheme& scheme,
                                             EncodeOptions options) {
   EncodeJob job;
   job.options_ = std::move(options);
+  LOCUS_RETURN_IF_ERROR(CheckLengths(job.options_));
   LOCUS_RETURN_IF_ERROR(job.ResolveDefaults(scheme));
   LOCUS_RETURN_IF_ERROR(scheme.Place(&job.positions_, &job.key_positions_));
   LOCUS_ASSIGN_OR_RETURN(
@@ -53,7 +81,10 @@ absl::StatusOr<EncodeJob> EncodeJob::Create(const Scheme& scheme,
            .head_count = job.options_.head_count,
            .max_position =
                std::max(job.positions_.max(), job.key_positions_.max()),
-           .min_position = SmallestOf(job.positions_, job.key_positions_)}));
+           .min_position = SmallestOf(job.positions_, job.key_positions_),
+           .trained_length = job.options_.trained_length,
+           .target_length = job.options_.target_length,
+           .max_exponent = MaxExponent(job.options_)}));
   if (auto* rotation = std::get_if<Rotation>(&job.compiled_);
       rotation != nullptr && job.options_.of_keys) {
     *rotation = rotation->OfKeys();
@@ -204,6 +235,7 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
     Fit(options_.dtype, {count, options_.dim}, numbers.table);
     numbers.frequencies = (*code)->frequencies();
     numbers.table_length = (*code)->table_length();
+    numbers.policy = std::string((*code)->policy());
     return FillCode(call, **code, numbers.table);
   }
   if (const auto* rotation = std::get_if<Rotation>(&compiled_)) {
@@ -213,6 +245,10 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
     numbers.frequencies = rotation->frequencies;
     numbers.attention_factor = rotation->attention_factor;
     numbers.origin = rotation->origin;
+    numbers.decays.clear();
+    for (const double growth : rotation->growth) {
+      numbers.decays.push_back(std::exp(-std::abs(growth)));
+    }
     return FillRotation(call, *rotation, numbers.cos, numbers.sin);
   }
   if (const auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
@@ -221,6 +257,7 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
         numbers.bias);
     numbers.slopes = (*bias)->slopes();
     numbers.bucket_edges = (*bias)->bucket_edges();
+    numbers.head_numbers = (*bias)->head_numbers();
     return FillBias(call, **bias, key_positions_, numbers.bias);
   }
   encoding.numbers = std::monostate();

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -32,18 +33,25 @@ struct EncodeOptions {
   // Whether a rotation's numbers, and the input, are those of keys rather than
   // of queries, where these differ.
   bool of_keys = false;
+  // What a rotation's turns are counted in; 0: what the scheme says.
+  int64_t trained_length = 0;
+  double target_length = 0;
 };
 
 struct AdditiveEncoding {
   Tensor table;  // [T, dim]
   std::vector<double> frequencies;
   int64_t table_length = 0;
+  std::string policy;  // past such a table
 };
 struct RotationEncoding {
   Tensor cos;  // [T, pairs]
   Tensor sin;  // [T, pairs]
   std::vector<double> frequencies;
   double attention_factor = 1;
+  // What each pair's part of a score is multiplied by for every position of
+  // distance; empty if nothing decays.
+  std::vector<double> decays;
   Rotation::Origin origin;
 };
 struct BiasEncoding {
@@ -51,6 +59,7 @@ struct BiasEncoding {
   Tensor bias;
   std::vector<double> slopes;
   std::vector<int64_t> bucket_edges;
+  std::vector<ScoreBias::HeadNumbers> head_numbers;
 };
 
 struct Encoding {

@@ -94,6 +94,15 @@ class KerpleBias final : public ScoreBias {
     return At(head, std::abs(offset), 0) + times;
   }
   bool is_causal() const override { return !shape_.symmetric; }
+  std::vector<HeadNumbers> head_numbers() const override {
+    HeadNumbers p{"p", {}};
+    HeadNumbers a{"a", {}};
+    for (int64_t h = 0; h < head_count_; ++h) {
+      p.values.push_back(P(h));
+      a.values.push_back(A(h));
+    }
+    return {p, a};
+  }
 
   absl::Span<double> parameters() override {
     return trainable_ ? absl::MakeSpan(numbers_) : absl::Span<double>();
@@ -179,13 +188,13 @@ class Kerple final : public SchemeFormula {
   const uint64_t seed_;
 };
 
-absl::Status CheckList(absl::string_view name, const std::vector<double>& list,
-                       double max) {
-  for (size_t h = 0; h < list.size(); ++h) {
-    if (list[h] >= kLeast && list[h] <= max) continue;
-    return InvalidField(
-        absl::StrCat(name, "[", h, "]"),
-        absl::StrCat("is ", list[h], "; must be from ", kLeast, " to ", max));
+// What the declaration cannot say, since it depends on the kernel.
+absl::Status CheckPowers(const std::vector<double>& p) {
+  for (size_t h = 0; h < p.size(); ++h) {
+    if (p[h] <= kMaxPower) continue;
+    return InvalidField(absl::StrCat("p[", h, "]"),
+                        absl::StrCat("is ", p[h], "; must be from ", kLeast,
+                                     " to ", kMaxPower, " for POWER"));
   }
   return absl::OkStatus();
 }
@@ -196,8 +205,7 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
                           .symmetric = arguments.Flag("symmetric")};
   const std::vector<double>& p = arguments.Numbers("p");
   const std::vector<double>& a = arguments.Numbers("a");
-  LOCUS_RETURN_IF_ERROR(CheckList("p", p, shape.power ? kMaxPower : kLargest));
-  LOCUS_RETURN_IF_ERROR(CheckList("a", a, kLargest));
+  if (shape.power) LOCUS_RETURN_IF_ERROR(CheckPowers(p));
   if (!p.empty() && !a.empty() && p.size() != a.size()) {
     return InvalidField(
         "a", absl::StrCat("has ", a.size(), " values; p has ", p.size()));
@@ -223,11 +231,14 @@ SchemeInfo DescribeKerple() {
                       .choices = {"LOG", "POWER"}},
                      {.kind = ParameterKind::kNumbers,
                       .name = "p",
-                      .description = "one for each head, at least 0.01; at "
-                                     "most 2 for POWER"},
+                      .description = "one for each head; at most 2 for POWER",
+                      .min = kLeast,
+                      .max = kLargest},
                      {.kind = ParameterKind::kNumbers,
                       .name = "a",
-                      .description = "one for each head, at least 0.01"},
+                      .description = "one for each head",
+                      .min = kLeast,
+                      .max = kLargest},
                      {.kind = ParameterKind::kFlag,
                       .name = "symmetric",
                       .description =

@@ -109,6 +109,7 @@ class LearnedCode final : public AdditiveCode {
   }
 
   int64_t table_length() const override { return table_->length; }
+  absl::string_view policy() const override { return policy_; }
 
   absl::Span<double> parameters() override {
     return trainable_ == nullptr ? absl::Span<double>()

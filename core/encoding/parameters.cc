@@ -58,10 +58,14 @@ absl::Status CheckValue(const Parameter& parameter,
       const auto* numbers = std::get_if<std::vector<double>>(&value);
       if (numbers == nullptr) return wrong_kind;
       for (size_t i = 0; i < numbers->size(); ++i) {
-        if (std::isfinite((*numbers)[i])) continue;
+        const double number = (*numbers)[i];
+        if (std::isfinite(number) && number >= parameter.min &&
+            number <= parameter.max) {
+          continue;
+        }
         return InvalidField(
             absl::StrCat(parameter.name, "[", i, "]"),
-            absl::StrCat("is ", (*numbers)[i], "; must be finite"));
+            absl::StrCat("is ", number, "; must be ", parameter.Range()));
       }
       return absl::OkStatus();
     }
@@ -132,6 +136,7 @@ absl::string_view Parameter::KindName() const {
 std::string Parameter::Range() const {
   switch (kind) {
     case ParameterKind::kNumber:
+    case ParameterKind::kNumbers:
     case ParameterKind::kInteger:
       if (kind == ParameterKind::kInteger) {
         return absl::StrCat("from ", static_cast<int64_t>(min), " to ",
@@ -144,8 +149,6 @@ std::string Parameter::Range() const {
       return "true or false";
     case ParameterKind::kChoice:
       return absl::StrCat("one of ", absl::StrJoin(choices, ", "));
-    case ParameterKind::kNumbers:
-      return "finite";
     case ParameterKind::kTensor:
       return "floating point";
     case ParameterKind::kSeed:
@@ -177,10 +180,15 @@ std::string Parameter::Default() const {
 
 void Arguments::Set(absl::string_view name, Value value) {
   values_.insert_or_assign(std::string(name), std::move(value));
+  defaults_.erase(std::string(name));
 }
 
 bool Arguments::Has(absl::string_view name) const {
   return values_.count(std::string(name)) > 0;
+}
+
+bool Arguments::IsGiven(absl::string_view name) const {
+  return Has(name) && defaults_.count(std::string(name)) == 0;
 }
 
 Arguments Arguments::Within(absl::string_view group) const {
@@ -192,6 +200,13 @@ Arguments Arguments::Within(absl::string_view group) const {
     }
   }
   return within;
+}
+
+void Arguments::SetWithin(absl::string_view group, const Arguments& arguments) {
+  Set(group, true);
+  for (const auto& [name, value] : arguments.values_) {
+    Set(absl::StrCat(group, ".", name), value);
+  }
 }
 
 absl::Status Arguments::CheckGroups(
@@ -230,7 +245,10 @@ absl::Status Arguments::Check(const std::vector<Parameter>& declared) {
   LOCUS_RETURN_IF_ERROR(CheckGroups(declared));
   for (const Parameter& parameter : declared) {
     if (Has(parameter.name) || IsLeftOut(parameter.name)) continue;
-    if (auto value = DefaultValue(parameter)) Set(parameter.name, *value);
+    if (auto value = DefaultValue(parameter)) {
+      Set(parameter.name, *value);
+      defaults_.insert(parameter.name);
+    }
   }
   return absl::OkStatus();
 }

@@ -14,6 +14,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,7 +41,8 @@ struct Parameter {
   std::string name;
   absl::string_view description;
   // Numbers and integers: the default, if there is one, and the closed range,
-  // which integers always state. Flags: 1 if the default is true.
+  // which integers always state. Lists: the range of each of their numbers.
+  // Flags: 1 if the default is true.
   std::optional<double> default_number = std::nullopt;
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
@@ -66,8 +68,12 @@ class Arguments {
   // A group is set to true.
   void Set(absl::string_view name, Value value);
   bool Has(absl::string_view name) const;
+  // Whether a caller set it, rather than Check.
+  bool IsGiven(absl::string_view name) const;
   // The parameters of a group, by their own names.
   Arguments Within(absl::string_view group) const;
+  // Sets a group and such parameters of it.
+  void SetWithin(absl::string_view group, const Arguments& arguments);
 
   // OK if every value is declared, of its kind and in its range; otherwise
   // INVALID_ARGUMENT that names the parameter. Takes over the defaults.
@@ -91,6 +97,7 @@ class Arguments {
   bool IsLeftOut(const std::string& name) const;
 
   std::map<std::string, Value> values_;
+  std::set<std::string> defaults_;
 };
 
 }  // namespace locus

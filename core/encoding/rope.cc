@@ -11,6 +11,7 @@
 // exponent. Past the training length, slow pairs reach angles no model has
 // seen, and quality falls off quickly; the scalings of rope_scaling/ stretch
 // the frequencies so that they do not.
+#include <algorithm>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -75,22 +76,59 @@ class Rope final : public SchemeFormula {
         .base = settings_.base,
         .rotary_dim = rotary_dim,
         .dim = geometry.dim,
-        .length = static_cast<double>(geometry.max_position) + 1};
+        .length = static_cast<double>(geometry.max_position) + 1,
+        .single_precision = settings_.single_precision};
     auto pairs = Pairs(shape);
     if (!pairs.ok()) return Within(settings_.scaling_name, pairs.status());
+    auto origin = OriginOf(shape, geometry, *pairs);
+    if (!origin.ok()) return Within(settings_.scaling_name, origin.status());
     Rotation rotation;
     rotation.pairing = settings_.pairing;
     rotation.frequencies = std::move(pairs->frequencies);
     rotation.attention_factor = pairs->attention_factor;
     rotation.single_precision = settings_.single_precision;
-    if (settings_.scaling != nullptr) {
-      const auto [original, target] = settings_.scaling->lengths();
-      rotation.origin = {PairFrequencies(shape), original, target};
-    }
+    rotation.origin = *std::move(origin);
     return rotation;
   }
 
  private:
+  absl::StatusOr<Rotation::Origin> OriginOf(const RopeShape& shape,
+                                            const Geometry& geometry,
+                                            const ScaledPairs& pairs) const {
+    const RopeScaling* scaling = settings_.scaling.get();
+    Rotation::Origin origin = OriginWithin(
+        geometry, scaling == nullptr ? 0 : scaling->original_length(),
+        scaling == nullptr ? 1 : scaling->factor());
+    if (scaling == nullptr && origin.original_length == 0) return origin;
+    origin.frequencies = PairFrequencies(shape);
+    if (scaling == nullptr) return origin;
+    if (!scaling->depends_on_length() || origin.target_length == 0) {
+      origin.ramp = RampOf(*scaling, origin.frequencies, pairs);
+      return origin;
+    }
+    RopeShape target = shape;
+    target.length = origin.target_length;
+    LOCUS_ASSIGN_OR_RETURN(ScaledPairs there, scaling->Scale(target));
+    origin.ramp = RampOf(*scaling, origin.frequencies, there);
+    if (there.frequencies != pairs.frequencies) {
+      origin.target_frequencies = std::move(there.frequencies);
+    }
+    return origin;
+  }
+
+  static std::vector<double> RampOf(const RopeScaling& scaling,
+                                    const std::vector<double>& unscaled,
+                                    const ScaledPairs& pairs) {
+    if (!pairs.ramp.empty()) return pairs.ramp;
+    std::vector<double> ramp(unscaled.size());
+    const double whole = 1 - 1 / scaling.factor();
+    for (size_t k = 0; k < ramp.size() && whole != 0; ++k) {
+      ramp[k] = std::clamp((1 - pairs.frequencies[k] / unscaled[k]) / whole,
+                           0.0, 1.0);
+    }
+    return ramp;
+  }
+
   absl::StatusOr<ScaledPairs> Pairs(const RopeShape& shape) const {
     if (settings_.scaling != nullptr) return settings_.scaling->Scale(shape);
     return ScaledPairs{.frequencies = PairFrequencies(shape)};
@@ -120,20 +158,29 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
     const Arguments& arguments) {
   Rope::Settings settings{
       .base = arguments.Number("base"),
-      .pairing = PairingOf(arguments),
+      .pairing = Rotation::Pairing::kAdjacent,
       .rotary_dim =
           arguments.Has("rotary_dim") ? arguments.Integer("rotary_dim") : 0,
       .single_precision = arguments.Choice("angles") == "FLOAT32",
       .scaling = nullptr,
       .scaling_name = ""};
   LOCUS_RETURN_IF_ERROR(SetScaling(arguments, &settings));
+  // What is about the whole head pairs its halves, unless told otherwise.
+  const bool whole_head =
+      settings.scaling != nullptr && settings.scaling->needs_whole_head();
+  settings.pairing =
+      PairingOf(arguments, whole_head ? Rotation::Pairing::kHalves
+                                      : Rotation::Pairing::kAdjacent);
   return std::make_unique<Rope>(std::move(settings));
 }
 
 std::vector<Parameter> Parameters() {
+  Parameter layout = RotationLayout();
+  layout.description =
+      "which channels turn together; HALF_SPLIT if unset with proportional";
   std::vector<Parameter> parameters = {
       RotationBase(),
-      RotationLayout(),
+      std::move(layout),
       {.kind = ParameterKind::kInteger,
        .name = "rotary_dim",
        .description = "how many channels turn, even; all if unset",
@@ -141,7 +188,8 @@ std::vector<Parameter> Parameters() {
        .max = 0x1p31},
       {.kind = ParameterKind::kChoice,
        .name = "angles",
-       .description = "in double, or with the errors of single precision",
+       .description = "in double, or step by step in single precision, as "
+                      "frameworks do",
        .choices = {"EXACT", "FLOAT32"}}};
   for (const RopeScalingInfo& info : AllRopeScalings()) {
     parameters.push_back({.kind = ParameterKind::kGroup,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -50,17 +51,18 @@ AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin, Writes writes) {
           .writes = writes};
 }
 
-// What frameworks compute: frequency, angle, cosine and sine each rounded to
-// single precision.
+// What frameworks compute: position, angle, cosine and sine each rounded to
+// single precision, as the frequencies already are. Cosines and sines are
+// rounded from double, so that they do not depend on the library at hand.
 template <typename T>
 void SinglePrecisionAngles(const Rotation& rotation, int64_t position, T* cos,
                            T* sin) {
   const auto factor = static_cast<float>(rotation.attention_factor);
   for (int64_t k = 0; k < rotation.pair_count(); ++k) {
-    const float angle = static_cast<float>(position) *
-                        static_cast<float>(rotation.frequencies[k]);
-    cos[k] = static_cast<T>(std::cos(angle) * factor);
-    sin[k] = static_cast<T>(std::sin(angle) * factor);
+    const double angle = static_cast<float>(position) *
+                         static_cast<float>(rotation.frequencies[k]);
+    cos[k] = static_cast<T>(static_cast<float>(std::cos(angle)) * factor);
+    sin[k] = static_cast<T>(static_cast<float>(std::sin(angle)) * factor);
   }
 }
 
@@ -70,6 +72,16 @@ Rotation Rotation::OfKeys() const {
   Rotation keys = *this;
   for (double& growth : keys.growth) growth = -growth;
   return keys;
+}
+
+double Rotation::GrowthExponent(int64_t first, int64_t last) const {
+  double steepest = 0;
+  for (const double rate : growth)
+    steepest = std::max(steepest, std::abs(rate));
+  const double middle = static_cast<double>(centre);
+  const double farthest = std::max(static_cast<double>(last) - middle,
+                                   middle - static_cast<double>(first));
+  return steepest * std::max(farthest, 0.0) / std::numbers::ln2;
 }
 
 template <typename T>

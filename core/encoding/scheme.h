@@ -29,6 +29,14 @@ namespace locus {
 
 enum class Site { kNowhere, kEmbeddings, kQueriesAndKeys, kScores };
 
+// Exponents for factors that are stored in single precision, for those that an
+// input is also multiplied by there, for those that a kernel in single
+// precision works with, which drops numbers below 2^-126, and for doubles.
+inline constexpr double kSingleTableExponent = 126;
+inline constexpr double kSingleInputExponent = 123;
+inline constexpr double kSingleExponent = 100;
+inline constexpr double kDoubleExponent = 1000;
+
 // What one call looks like to a scheme.
 struct Geometry {
   // The width of the embeddings, or of one head. Unused by biases.
@@ -39,6 +47,13 @@ struct Geometry {
   int64_t max_position = -1;
   // The smallest.
   int64_t min_position = 0;
+  // The lengths that a model was trained for and is to reach, for those who ask
+  // how often pairs turn within them; 0 where the scheme itself is to say.
+  int64_t trained_length = 0;
+  double target_length = 0;
+  // How far from 1 a rotation's factors may get, as the exponent of a power of
+  // two: what holds the numbers decides.
+  double max_exponent = kSingleExponent;
   // Whether the scheme's own numbers are to be trained; those that can be then
   // appear as `parameters`.
   bool trainable = false;
@@ -74,6 +89,9 @@ class AdditiveCode : public Trainable {
   virtual std::vector<double> frequencies() const { return {}; }
   // How many positions have a row of their own; 0 if the code does not end.
   virtual int64_t table_length() const { return 0; }
+  // What positions past a table that ends get, by the name of the choice; empty
+  // if it does not end.
+  virtual absl::string_view policy() const { return ""; }
 };
 
 // Turns pairs of channels of queries and keys.
@@ -91,15 +109,23 @@ struct Rotation {
   std::vector<double> growth = {};
   int64_t centre = 0;
   // What a scaling made it from, for those who want to know; empty if there is
-  // none, and lengths 0 if the scaling knows none.
+  // neither a scaling nor a length.
   struct Origin {
+    // Without the scaling.
     std::vector<double> frequencies;
+    // Of a call as long as the target, where those of this call differ; empty
+    // where they do not.
+    std::vector<double> target_frequencies;
+    // How far each pair is on the way from untouched, 0, to slowed down by the
+    // whole factor, 1, in such a call. Empty without a scaling.
+    std::vector<double> ramp;
+    // 0 if nobody knows.
     int64_t original_length = 0;
     double target_length = 0;
   };
   Origin origin = {};
   // Whether angles are taken in single precision, errors and all, as frameworks
-  // take them.
+  // take them. Frequencies are floats then.
   bool single_precision = false;
   // Whether it only has a meaning where keys do not follow their query.
   bool is_causal = false;
@@ -109,6 +135,9 @@ struct Rotation {
   }
   // This one turns queries; what turns the keys.
   Rotation OfKeys() const;
+  // How far from 1 factors get at positions `first` to `last`, as the exponent
+  // of a power of two; 0 if nothing grows.
+  double GrowthExponent(int64_t first, int64_t last) const;
   // Cosine and sine of each pair at a position, factor and growth included.
   // Angles are taken in double, whatever T is, unless in single precision.
   template <typename T>
@@ -161,6 +190,12 @@ class ScoreBias : public Trainable {
   virtual std::vector<double> slopes() const { return {}; }
   // Where buckets of distances begin on one side, if it has buckets.
   virtual std::vector<int64_t> bucket_edges() const { return {}; }
+  // Other numbers that each head has, by name.
+  struct HeadNumbers {
+    absl::string_view name;
+    std::vector<double> values;  // [heads]
+  };
+  virtual std::vector<HeadNumbers> head_numbers() const { return {}; }
 };
 
 using CompiledScheme =

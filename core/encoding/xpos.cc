@@ -10,9 +10,10 @@
 // which it would grow.
 //
 // The centre c cancels in the scores, but decides how large the factors get: in
-// single precision those of c = 0 overflow near position 36,000. Unless given,
-// it is the middle of the call's positions; what would still be too large is
-// refused. Past the training length distant keys fade.
+// single precision those of c = 0 overflow near position 36,000, in double near
+// 280,000. Unless given, it is the middle of the call's positions; what the
+// call's numbers could still not hold is refused. Past the training length
+// distant keys fade.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -27,10 +28,6 @@
 
 namespace locus {
 namespace {
-
-// Factors stay within 2^-100 and 2^100: a product of two of them, and of what
-// they multiply, has room in single precision.
-constexpr double kMaxLog = 100 * std::numbers::ln2;
 
 class Xpos final : public SchemeFormula {
  public:
@@ -65,25 +62,32 @@ class Xpos final : public SchemeFormula {
     rotation.centre = settings_.centre.value_or(
         geometry.min_position + (last - geometry.min_position) / 2);
     rotation.is_causal = true;
-    LOCUS_RETURN_IF_ERROR(CheckReach(geometry.min_position, last, rotation));
+    rotation.origin = OriginWithin(geometry, 0, 1);
+    if (rotation.origin.original_length > 0) {
+      rotation.origin.frequencies = rotation.frequencies;
+    }
+    LOCUS_RETURN_IF_ERROR(CheckReach(geometry, last, rotation));
     return rotation;
   }
 
  private:
-  // The first pair's factors are the largest.
-  absl::Status CheckReach(int64_t first, int64_t last,
+  absl::Status CheckReach(const Geometry& geometry, int64_t last,
                           const Rotation& rotation) const {
-    const double farthest = std::max(
-        static_cast<double>(last) - static_cast<double>(rotation.centre),
-        static_cast<double>(rotation.centre) - static_cast<double>(first));
-    const double steepest = -rotation.growth[0];
-    if (farthest * steepest <= kMaxLog) return absl::OkStatus();
+    const int64_t first = geometry.min_position;
+    if (rotation.GrowthExponent(first, last) <= geometry.max_exponent) {
+      return absl::OkStatus();
+    }
+    // The first pair's factors are the largest.
+    const double allowed = std::floor(geometry.max_exponent *
+                                      std::numbers::ln2 / -rotation.growth[0]);
+    const bool single = geometry.max_exponent < kDoubleExponent;
     return InvalidField(
         settings_.centre ? "centre" : "scale_base",
-        absl::StrCat("lets factors overflow: positions ", first, " to ", last,
-                     " reach ", farthest, " from the centre, ", rotation.centre,
-                     "; at most ", std::floor(kMaxLog / steepest),
-                     " can be held in single precision"));
+        absl::StrCat("lets factors overflow: positions are ", first, " to ",
+                     last, ", and the centre is ", rotation.centre, "; ",
+                     single ? "single" : "double", " precision holds those of ",
+                     "positions up to ", allowed, " from the centre",
+                     single ? "; FLOAT64 holds more" : ""));
   }
 
   const Settings settings_;

@@ -1,6 +1,7 @@
 #include "core/evaluation/position_tables.h"
 
 #include <algorithm>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -19,12 +20,14 @@ absl::Status PositionTables<T>::Compile(const Scheme& scheme,
   causal_ = shape.causal;
   LOCUS_ASSIGN_OR_RETURN(
       compiled_,
-      scheme.Compile({.dim = scheme.site() == Site::kEmbeddings
-                                 ? shape.dim
-                                 : shape.head_dim(),
-                      .head_count = shape.head_count,
-                      .max_position = (maximum > 0 ? maximum : length) - 1,
-                      .trainable = true}));
+      scheme.Compile(
+          {.dim = scheme.site() == Site::kEmbeddings ? shape.dim
+                                                     : shape.head_dim(),
+           .head_count = shape.head_count,
+           .max_position = (maximum > 0 ? maximum : length) - 1,
+           .max_exponent =
+               std::is_same_v<T, double> ? kDoubleExponent : kSingleExponent,
+           .trainable = true}));
   if (auto* code = std::get_if<std::unique_ptr<AdditiveCode>>(&compiled_)) {
     code_ = code->get();
   } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {

@@ -5,23 +5,24 @@
 
 namespace locus {
 
-std::vector<RetrofitScheme> RetrofitSchemes(int64_t train_length) {
+std::vector<RetrofitScheme> RetrofitSchemes(int64_t train_length,
+                                            int64_t head_dim) {
   constexpr int kFactors[] = {2, 4, 8};
   std::vector<RetrofitScheme> schemes = {{"rope", {}}};
   for (const RopeScalingInfo& info : AllRopeScalings()) {
-    if (!info.can_retrofit) continue;
     for (const int factor : kFactors) {
-      RetrofitScheme scheme{absl::StrCat(info.name, "_x", factor), {}};
-      scheme.arguments.Set(info.name, true);
-      scheme.arguments.Set(absl::StrCat(info.name, ".factor"),
-                           static_cast<double>(factor));
+      Arguments own;
+      own.Set("factor", static_cast<double>(factor));
       for (const Parameter& parameter : info.parameters) {
         if (parameter.name == "original_length" ||
             parameter.name == "max_position") {
-          scheme.arguments.Set(absl::StrCat(info.name, ".", parameter.name),
-                               train_length);
+          own.Set(parameter.name, train_length);
         }
       }
+      if (info.retrofit != nullptr) info.retrofit(factor, head_dim, &own);
+      RetrofitScheme scheme{absl::StrCat(info.name, "_x", factor), {}};
+      scheme.arguments.Set("layout", std::string("INTERLEAVED"));
+      scheme.arguments.SetWithin(info.name, own);
       schemes.push_back(std::move(scheme));
     }
   }

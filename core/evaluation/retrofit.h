@@ -1,5 +1,5 @@
 // What a retrofit evaluates unless told: RoPE as it was trained, and every
-// scaling that needs no training of its own, at several factors.
+// scaling at several factors.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,9 @@ struct RetrofitScheme {
   Arguments arguments;
 };
 
-// Scalings that look at a length take train_length for it.
-std::vector<RetrofitScheme> RetrofitSchemes(int64_t train_length);
+// Scalings that look at a length take train_length for it. All pair channels as
+// the first does.
+std::vector<RetrofitScheme> RetrofitSchemes(int64_t train_length,
+                                            int64_t head_dim);
 
 }  // namespace locus

@@ -135,6 +135,9 @@ def scaling_cases():
                     f"rope/{name}/{number} of {dim} up to {last}",
                     {"rope": {"layout": layout, name: parameters}},
                     positions={"ids": [0, 3, last]}, dim=dim))
+    cases.append(encode_case("rope/proportional/halves unless told", {"rope": {
+        "proportional": {"share": 0.5}}}, positions={"ids": [0, 3, 17]}, input=inputs.tensor(
+            streams.Stream(18, "golden.proportional"), 3, 8)))
     stream = streams.Stream(12, "golden.scaling")
     for number, (name, parameters) in enumerate(scalings(3)):
         if name == "proportional":
@@ -143,6 +146,28 @@ def scaling_cases():
             f"rope/{name}/{number} partial",
             {"rope": {"base": 500000.0, "rotary_dim": 6, name: parameters}},
             positions={"start": 15, "count": 3}, input=inputs.tensor(stream, 3, 7)))
+    return cases
+
+
+def single_precision_cases():
+    """Far positions, where what frameworks compute and the truth part."""
+    far = {"ids": [0, 1, 4097, 131071, 1000000]}
+    cases = []
+    for base in (1e4, 5e5, 1e6):
+        for dim, rotary_dim in ((128, None), (16, 12)):
+            cases.append(encode_case(
+                f"rope/single precision/{base:.0f} of {dim}",
+                {"rope": {"angles": "FLOAT32", "layout": "HALF_SPLIT", "base": base,
+                          **({"rotary_dim": rotary_dim} if rotary_dim else {})}},
+                positions=far, dim=dim))
+        for number, (name, parameters) in enumerate(scalings(8)):
+            cases.append(encode_case(
+                f"rope/single precision/{base:.0f}/{name}/{number}",
+                {"rope": {"angles": "FLOAT32", "base": base, name: parameters}},
+                positions=far, dim=16))
+    stream = streams.Stream(17, "golden.single")
+    cases.append(encode_case("rope/single precision/input", {"rope": {"angles": "FLOAT32"}},
+                             positions=far, input=inputs.tensor(stream, 5, 8)))
     return cases
 
 
@@ -325,6 +350,8 @@ def random_parameters(stream, name, size):
         if size % 2 or stream.below(2):
             parameters["rotary_dim"] = 2 * (1 + stream.below(size // 2))
         parameters.update(random_scaling(stream, parameters.get("rotary_dim", size), size))
+        if stream.below(4) == 0:
+            parameters["angles"] = "FLOAT32"
         return parameters
     if name == "xpos":
         return {"layout": stream.choice(["INTERLEAVED", "HALF_SPLIT"]),
@@ -412,5 +439,5 @@ def random_encode(number):
 
 def all_cases():
     return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases() + scaling_cases()
-            + alibi_cases() + t5_cases() + xpos_cases() + kerple_cases() + sandwich_cases()
+            + single_precision_cases() + alibi_cases() + t5_cases() + xpos_cases() + kerple_cases() + sandwich_cases()
             + fire_cases())

@@ -19,6 +19,8 @@
 #include <vector>
 
 #include "core/base/random.h"
+#include "core/encoding/rope_scaling/scaling.h"
+#include "core/encoding/schemes.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_cases.h"
 
@@ -231,6 +233,49 @@ INSTANTIATE_TEST_SUITE_P(DTypes, GoldenTest,
                          [](const auto& info) {
                            return std::string(NameOf(info.param));
                          });
+
+// Whether some encoding is of this scheme, and satisfies the condition.
+template <typename Condition>
+bool HasCase(absl::string_view scheme, const Condition& condition) {
+  for (const Json& json : Section("encode")) {
+    const Json& given = json["scheme"];
+    const auto found = given.find(std::string(scheme));
+    if (found != given.end() && condition(*found)) return true;
+  }
+  return false;
+}
+
+TEST(GoldenCoverageTest, EverySchemeHasAGolden) {
+  for (const SchemeInfo& info : AllSchemes()) {
+    EXPECT_TRUE(HasCase(info.name, [](const Json&) { return true; }))
+        << info.name;
+    for (const Parameter& parameter : info.parameters) {
+      for (const absl::string_view choice : parameter.choices) {
+        // The default may be left out, and what is refused has no numbers.
+        if (choice == parameter.choices.front()) continue;
+        EXPECT_TRUE(HasCase(info.name,
+                            [&](const Json& given) {
+                              return given.value(parameter.name, "") == choice;
+                            }))
+            << info.name << " " << parameter.name << " " << choice;
+      }
+    }
+  }
+}
+
+TEST(GoldenCoverageTest, EveryScalingHasAGoldenInBothArithmetics) {
+  for (const RopeScalingInfo& info : AllRopeScalings()) {
+    for (const bool single : {false, true}) {
+      EXPECT_TRUE(HasCase("rope",
+                          [&](const Json& given) {
+                            return given.contains(std::string(info.name)) &&
+                                   (given.value("angles", "EXACT") ==
+                                    "FLOAT32") == single;
+                          }))
+          << info.name << (single ? " in single precision" : "");
+    }
+  }
+}
 
 TEST(GoldenRandomTest, StreamsAreTheDocumentedOnes) {
   for (const Json& json : Section("random")) {

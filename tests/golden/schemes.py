@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 import rope_scaling
+import single_precision
 from neutral import to_array
 from streams import Stream
 
@@ -79,7 +80,7 @@ def _between(row, length, place):
 # On queries and keys.
 
 def rope_tables(positions, dim, length=None, base=10000.0, layout="INTERLEAVED",
-                rotary_dim=None, **scaling):
+                rotary_dim=None, angles="EXACT", **scaling):
     """cos [T, r/2], sin [T, r/2], frequencies [r/2], attention factor.
 
     `length` is one more than the largest position of the call.
@@ -87,16 +88,26 @@ def rope_tables(positions, dim, length=None, base=10000.0, layout="INTERLEAVED",
     r = dim if rotary_dim is None else rotary_dim
     if length is None:
         length = max(positions) + 1
+    if angles == "FLOAT32":
+        cos, sin, frequencies, factor = single_precision.tables(
+            positions, dim, r, length, base, scaling)
+        return cos.astype(WIDE), sin.astype(WIDE), frequencies.astype(WIDE), WIDE(factor)
     frequencies, factor = rope_scaling.scaled(WIDE(base), r, dim, length, scaling)
     angles = np.array(positions, dtype=WIDE)[:, None] * frequencies
     return factor * np.cos(angles), factor * np.sin(angles), frequencies, factor
+
+
+def layout_of(parameters):
+    """p-RoPE pairs the halves of a head, unless it is told not to."""
+    return parameters.get("layout",
+                          "HALF_SPLIT" if "proportional" in parameters else "INTERLEAVED")
 
 
 def rotate(x, positions, length=None, **parameters):
     """x [..., T, dim] with every row turned to its position."""
     cos, sin, frequencies, _ = rope_tables(positions, x.shape[-1], length, **parameters)
     r = 2 * len(frequencies)
-    if parameters.get("layout", "INTERLEAVED") == "INTERLEAVED":
+    if layout_of(parameters) == "INTERLEAVED":
         first, second = slice(0, r, 2), slice(1, r, 2)
     else:
         first, second = slice(0, r // 2), slice(r // 2, r)

@@ -3,7 +3,8 @@
 #
 # Lints the contract with buf's STANDARD rules. buf is the one on PATH, or comes
 # from npm on first use. Exits 77, which the test runner takes for "skipped",
-# where there is neither, or no registry.
+# where there is neither, or no registry; fails there if LOCUS_REQUIRE_TOOLS is
+# set.
 set -eu
 proto=$1
 tools=$2
@@ -11,6 +12,7 @@ version=1.74.0
 
 skip() {
   echo "skipped: $1"
+  [ -z "${LOCUS_REQUIRE_TOOLS:-}" ] || exit 1
   exit 77
 }
 

@@ -77,13 +77,26 @@ TEST(ConvertEvaluationTest, ARetrofitTestsScalingsAtThreeFactors) {
   request.set_train_length(64);
   const auto plan = ToEvaluationPlan(request);
   ASSERT_TRUE(plan.ok()) << plan.status();
-  ASSERT_EQ(plan->schemes.size(), 16);
+  ASSERT_EQ(plan->schemes.size(), 1 + 3 * 7);
   EXPECT_EQ(plan->schemes[0].name, "rope");
   EXPECT_EQ(plan->schemes[1].name, "linear_x2");
+  const NamedScheme& llama3 = plan->schemes[15];
+  EXPECT_EQ(llama3.name, "llama3_x8");
+  EXPECT_EQ(llama3.resolved.arguments.Number("llama3.factor"), 8);
+  EXPECT_EQ(llama3.resolved.arguments.Integer("llama3.original_length"), 64);
+  // Heads of 16 channels by default: the first pair stays, the last is slowed
+  // down by the factor.
+  const NamedScheme& longrope = plan->schemes[18];
+  EXPECT_EQ(longrope.name, "longrope_x8");
+  const auto& factors =
+      longrope.resolved.arguments.Numbers("longrope.long_factors");
+  ASSERT_EQ(factors.size(), 8u);
+  EXPECT_EQ(factors.front(), 1);
+  EXPECT_EQ(factors.back(), 8);
+  // As it was trained, whatever the scaling prefers.
   const NamedScheme& last = plan->schemes.back();
-  EXPECT_EQ(last.name, "llama3_x8");
-  EXPECT_EQ(last.resolved.arguments.Number("llama3.factor"), 8);
-  EXPECT_EQ(last.resolved.arguments.Integer("llama3.original_length"), 64);
+  EXPECT_EQ(last.name, "proportional_x8");
+  EXPECT_EQ(last.resolved.arguments.Choice("layout"), "INTERLEAVED");
 }
 
 TEST(ConvertEvaluationTest, ALargeCorpusIsNotCopied) {

@@ -23,8 +23,9 @@ class DynamicNtk final : public RopeScaling {
     const double length = std::max(shape.length, max_position_);
     return ScaleBase(shape, factor_ * length / max_position_ - (factor_ - 1));
   }
-  Lengths lengths() const override {
-    return {static_cast<int64_t>(max_position_), max_position_ * factor_};
+  double factor() const override { return factor_; }
+  int64_t original_length() const override {
+    return static_cast<int64_t>(max_position_);
   }
   bool depends_on_length() const override { return true; }
 
@@ -41,16 +42,18 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
 }  // namespace
 
 RopeScalingInfo DescribeDynamicNtk() {
-  return {.name = "dynamic_ntk",
-          .description = "a base that grows once a call exceeds max_position",
-          .parameters = {ScalingFactor(),
-                         {.kind = ParameterKind::kInteger,
-                          .name = "max_position",
-                          .description = "up to this length nothing changes",
-                          .default_number = 2048,
-                          .min = 1,
-                          .max = 0x1p53}},
-          .make = Make};
+  return {
+      .name = "dynamic_ntk",
+      .description =
+          "a base that grows once a call exceeds max_position; needs two pairs",
+      .parameters = {ScalingFactor(),
+                     {.kind = ParameterKind::kInteger,
+                      .name = "max_position",
+                      .description = "up to this length nothing changes",
+                      .default_number = 2048,
+                      .min = 1,
+                      .max = 0x1p53}},
+      .make = Make};
 }
 
 }  // namespace locus

@@ -15,10 +15,12 @@ class Linear final : public RopeScaling {
   explicit Linear(double factor) : factor_(factor) {}
 
   absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
-    ScaledPairs scaled{.frequencies = PairFrequencies(shape)};
-    for (double& frequency : scaled.frequencies) frequency /= factor_;
-    return scaled;
+    return ScaledPairs{EachPair(shape, [&](int64_t k, auto type) {
+      using T = decltype(type);
+      return PairFrequency<T>(shape, k) / static_cast<T>(factor_);
+    })};
   }
+  double factor() const override { return factor_; }
 
  private:
   const double factor_;

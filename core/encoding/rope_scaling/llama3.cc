@@ -10,6 +10,7 @@
 // code. L0 is the original length. As YaRN it leaves fast pairs alone and
 // interpolates slow ones, but knows no attention factor.
 #include <numbers>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -30,23 +31,35 @@ class Llama3 final : public RopeScaling {
   explicit Llama3(const Settings& settings) : settings_(settings) {}
 
   absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
-    ScaledPairs scaled{.frequencies = PairFrequencies(shape)};
-    for (double& frequency : scaled.frequencies) frequency = Scaled(frequency);
-    return scaled;
+    return ScaledPairs{EachPair(shape, [&](int64_t k, auto type) {
+      return Scaled(PairFrequency<decltype(type)>(shape, k));
+    })};
   }
-  Lengths lengths() const override {
-    return {static_cast<int64_t>(settings_.original_length),
-            settings_.original_length * settings_.factor};
+  double factor() const override { return settings_.factor; }
+  int64_t original_length() const override {
+    return static_cast<int64_t>(settings_.original_length);
   }
 
  private:
-  double Scaled(double frequency) const {
+  template <typename T>
+  T Scaled(T frequency) const {
     const auto& [factor, low, high, length] = settings_;
-    const double wavelength = 2 * std::numbers::pi / frequency;
-    if (wavelength > length / low) return frequency / factor;
-    if (wavelength < length / high) return frequency;
-    const double t = (length / wavelength - low) / (high - low);
-    return (1 - t) * frequency / factor + t * frequency;
+    const T stretch = static_cast<T>(factor);
+    const T wavelength = Over<T>(2 * std::numbers::pi, frequency);
+    if (wavelength > static_cast<T>(length / low)) return frequency / stretch;
+    if (wavelength < static_cast<T>(length / high)) return frequency;
+    const T t = (Over<T>(length, wavelength) - static_cast<T>(low)) /
+                static_cast<T>(high - low);
+    return (1 - t) * frequency / stretch + t * frequency;
+  }
+  // A plain number over one of a list, which frameworks multiply by the
+  // inverse.
+  template <typename T>
+  static T Over(double number, T divisor) {
+    if constexpr (std::is_same_v<T, float>) {
+      return 1 / divisor * static_cast<T>(number);
+    }
+    return static_cast<T>(number / static_cast<double>(divisor));
   }
 
   const Settings settings_;
@@ -82,19 +95,20 @@ Parameter FreqFactor(absl::string_view name, absl::string_view description,
 }  // namespace
 
 RopeScalingInfo DescribeLlama3() {
-  return {
-      .name = "llama3",
-      .description = "long waves are stretched, short ones stay",
-      .parameters =
-          {ScalingFactor(8),
-           FreqFactor("low_freq_factor",
-                      "waves longer than original_length over this are "
-                      "stretched by the factor",
-                      1),
-           FreqFactor("high_freq_factor",
-                      "waves shorter than original_length over this stay", 4),
-           OriginalLength(8192)},
-      .make = Make};
+  return {.name = "llama3",
+          .description = "long waves are stretched, short ones stay",
+          .parameters =
+              {ScalingFactor(8),
+               FreqFactor("low_freq_factor",
+                          "waves longer than original_length over this are "
+                          "stretched by the factor",
+                          1),
+               FreqFactor("high_freq_factor",
+                          "waves shorter than original_length over this stay; "
+                          "more than low_freq_factor",
+                          4),
+               OriginalLength(8192)},
+          .make = Make};
 }
 
 }  // namespace locus

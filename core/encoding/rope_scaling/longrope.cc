@@ -44,15 +44,17 @@ class LongRope final : public RopeScaling {
     }
     const Factors& factors =
         shape.length > original_length_ ? long_factors_ : short_factors_;
-    ScaledPairs scaled{.frequencies = PairFrequencies(shape),
+    const auto frequency = [&](int64_t k, auto type) {
+      using T = decltype(type);
+      return PairFrequency<T>(shape, k,
+                              static_cast<T>(factors.empty() ? 1 : factors[k]));
+    };
+    return ScaledPairs{.frequencies = EachPair(shape, frequency),
                        .attention_factor = attention_factor_};
-    for (size_t k = 0; k < factors.size(); ++k) {
-      scaled.frequencies[k] /= factors[k];
-    }
-    return scaled;
   }
-  Lengths lengths() const override {
-    return {static_cast<int64_t>(original_length_), original_length_ * factor_};
+  double factor() const override { return factor_; }
+  int64_t original_length() const override {
+    return static_cast<int64_t>(original_length_);
   }
   double attention_factor() const override { return attention_factor_; }
   bool depends_on_length() const override { return true; }
@@ -79,15 +81,6 @@ double AttentionFactor(const Arguments& arguments, double original_length) {
 }
 
 absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
-  for (const absl::string_view name : {"short_factors", "long_factors"}) {
-    const Factors& factors = arguments.Numbers(name);
-    for (size_t k = 0; k < factors.size(); ++k) {
-      if (factors[k] >= 1e-6) continue;
-      return InvalidField(
-          absl::StrCat(name, "[", k, "]"),
-          absl::StrCat("is ", factors[k], "; must be at least 1e-06"));
-    }
-  }
   const auto original_length =
       static_cast<double>(arguments.Integer("original_length"));
   return std::make_unique<LongRope>(
@@ -96,23 +89,37 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
       AttentionFactor(arguments, original_length));
 }
 
+// Nobody has searched for factors of a model of ours: the long ones are those
+// by which NTK-aware scaling slows its pairs down.
+void Retrofit(double factor, int64_t rotary_dim, Arguments* arguments) {
+  Factors factors(rotary_dim / 2);
+  for (size_t k = 0; k < factors.size(); ++k) {
+    const double last =
+        std::max<double>(static_cast<double>(factors.size()) - 1, 1);
+    factors[k] = std::pow(factor, static_cast<double>(k) / last);
+  }
+  arguments->Set("long_factors", factors);
+}
+
 }  // namespace
 
 RopeScalingInfo DescribeLongRope() {
-  return {.name = "longrope",
-          .description = "a factor of its own for each pair",
-          .parameters = {ScalingFactor(),
-                         OriginalLength(),
-                         {.kind = ParameterKind::kNumbers,
-                          .name = "short_factors",
-                          .description =
-                              "one for each pair, up to original_length"},
-                         {.kind = ParameterKind::kNumbers,
-                          .name = "long_factors",
-                          .description = "one for each pair, for longer calls"},
-                         GivenAttentionFactor()},
-          .can_retrofit = false,
-          .make = Make};
+  return {
+      .name = "longrope",
+      .description = "a factor of its own for each pair",
+      .parameters = {ScalingFactor(),
+                     OriginalLength(),
+                     {.kind = ParameterKind::kNumbers,
+                      .name = "short_factors",
+                      .description = "one for each pair, up to original_length",
+                      .min = 1e-6},
+                     {.kind = ParameterKind::kNumbers,
+                      .name = "long_factors",
+                      .description = "one for each pair, for longer calls",
+                      .min = 1e-6},
+                     GivenAttentionFactor()},
+      .retrofit = Retrofit,
+      .make = Make};
 }
 
 }  // namespace locus

@@ -32,6 +32,7 @@ class Ntk final : public RopeScaling {
   absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
     return ScaleBase(shape, factor_);
   }
+  double factor() const override { return factor_; }
 
  private:
   const double factor_;
@@ -45,7 +46,8 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
 
 RopeScalingInfo DescribeNtk() {
   return {.name = "ntk",
-          .description = "a larger base: slow pairs are slowed down most",
+          .description =
+              "a larger base: slow pairs are slowed down most; needs two pairs",
           .parameters = {ScalingFactor()},
           .make = Make};
 }

@@ -19,14 +19,14 @@ class Proportional final : public RopeScaling {
   absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const override {
     const auto turning = static_cast<int64_t>(
         std::floor(share_ * static_cast<double>(shape.dim) / 2));
-    ScaledPairs scaled{.frequencies = PairFrequencies(shape)};
-    for (int64_t k = 0; k < shape.pair_count(); ++k) {
-      double& frequency = scaled.frequencies[k];
-      frequency = k < turning ? frequency / factor_ : 0;
-    }
-    return scaled;
+    return ScaledPairs{EachPair(shape, [&](int64_t k, auto type) {
+      using T = decltype(type);
+      return k < turning ? PairFrequency<T>(shape, k) / static_cast<T>(factor_)
+                         : T{0};
+    })};
   }
   bool needs_whole_head() const override { return true; }
+  double factor() const override { return factor_; }
 
  private:
   const double share_;
@@ -50,7 +50,6 @@ RopeScalingInfo DescribeProportional() {
                           .min = 0,
                           .max = 1},
                          ScalingFactor()},
-          .can_retrofit = false,
           .make = Make};
 }
 

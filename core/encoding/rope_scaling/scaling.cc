@@ -24,12 +24,29 @@ absl::Span<const RopeScalingInfo> AllRopeScalings() {
   return *scalings;
 }
 
+template <>
+double PairFrequency(const RopeShape& shape, int64_t k, double stretch) {
+  const double exponent =
+      -2.0 * static_cast<double>(k) / static_cast<double>(shape.rotary_dim);
+  return std::pow(shape.base, exponent) / stretch;
+}
+
+// Frameworks take the power that is the wavelength, then its inverse. The power
+// is rounded from double, so that it does not depend on the library at hand.
+template <>
+float PairFrequency(const RopeShape& shape, int64_t k, float stretch) {
+  const float exponent =
+      static_cast<float>(2 * k) / static_cast<float>(shape.rotary_dim);
+  const auto power = static_cast<float>(
+      std::pow(static_cast<double>(static_cast<float>(shape.base)),
+               static_cast<double>(exponent)));
+  return 1 / (stretch * power);
+}
+
 std::vector<double> PairFrequencies(const RopeShape& shape) {
-  std::vector<double> frequencies(shape.pair_count());
-  for (int64_t k = 0; k < shape.pair_count(); ++k) {
-    frequencies[k] = PairFrequency(shape.base, k, shape.rotary_dim);
-  }
-  return frequencies;
+  return EachPair(shape, [&](int64_t k, auto type) {
+    return PairFrequency<decltype(type)>(shape, k);
+  });
 }
 
 Parameter ScalingFactor(double default_factor) {

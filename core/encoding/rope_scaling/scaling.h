@@ -4,6 +4,13 @@
 // sines by an attention factor. To add one, write
 // core/encoding/rope_scaling/<name>.cc with a Describe function, give it a
 // message in proto/locus/v1/scheme.proto and a line in scaling.cc.
+//
+// A scaling writes its formula once, for numbers of a type T that the shape
+// chooses. In double it is the formula. In float it is what frameworks compute
+// from it, step by step, which is another number: at position 1e6 a frequency
+// that is off by half a unit of single precision turns the fastest pairs by
+// 0.03. What a configuration holds as a plain number (base, factors, lengths)
+// is taken in double there, and rounded where it meets a list of frequencies.
 #pragma once
 
 #include <cmath>
@@ -27,22 +34,44 @@ struct RopeShape {
   int64_t dim = 0;
   // The largest position of the call and one more.
   double length = 0;
+  // Whether frequencies are computed in float, as frameworks do.
+  bool single_precision = false;
 
   int64_t pair_count() const { return rotary_dim / 2; }
 };
 
-// base^(-2k / dim): what pair k of `dim` channels turns by at each position.
-inline double PairFrequency(double base, int64_t k, int64_t dim) {
-  return std::pow(base,
-                  -2.0 * static_cast<double>(k) / static_cast<double>(dim));
-}
-// Of all pairs of a shape.
+// base^(-2k / r) / stretch: what pair k turns by at each position if it is
+// slowed down so many times. T is float or double.
+template <typename T>
+T PairFrequency(const RopeShape& shape, int64_t k, T stretch = 1);
+template <>
+double PairFrequency(const RopeShape& shape, int64_t k, double stretch);
+template <>
+float PairFrequency(const RopeShape& shape, int64_t k, float stretch);
+// Of all pairs of a shape, in its arithmetic.
 std::vector<double> PairFrequencies(const RopeShape& shape);
+
+// Calls frequency(k, T()) for each pair of a shape, where T is the type of its
+// arithmetic.
+template <typename Frequency>
+std::vector<double> EachPair(const RopeShape& shape,
+                             const Frequency& frequency) {
+  std::vector<double> frequencies(shape.pair_count());
+  for (int64_t k = 0; k < shape.pair_count(); ++k) {
+    frequencies[k] =
+        shape.single_precision ? frequency(k, float()) : frequency(k, double());
+  }
+  return frequencies;
+}
 
 struct ScaledPairs {
   // Of rotary_dim / 2 pairs.
   std::vector<double> frequencies;
   double attention_factor = 1;
+  // How far each pair is on the way from untouched, 0, to slowed down by the
+  // whole factor, 1, where the formula has such a ramp; else it follows from
+  // the frequencies.
+  std::vector<double> ramp = {};
 };
 
 // A scaling with its parameters. Immutable, thread-safe.
@@ -53,13 +82,10 @@ class RopeScaling {
   virtual absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const = 0;
   // Cosines and sines are multiplied by it, whatever the shape.
   virtual double attention_factor() const { return 1; }
-  // The length that was trained for and the one aimed at, as far as the
-  // parameters say, else 0.
-  struct Lengths {
-    int64_t original = 0;
-    double target = 0;
-  };
-  virtual Lengths lengths() const { return {}; }
+  // How many times longer sequences get.
+  virtual double factor() const = 0;
+  // The length that was trained for, if the parameters say, else 0.
+  virtual int64_t original_length() const { return 0; }
   // Whether frequencies follow from the call's length.
   virtual bool depends_on_length() const { return false; }
   // The rotary dimension its parameters were made for; 0 if any will do.
@@ -73,9 +99,10 @@ struct RopeScalingInfo {
   absl::string_view name;
   absl::string_view description;
   std::vector<Parameter> parameters;
-  // Whether a factor alone says how to stretch a model that was trained without
-  // it.
-  bool can_retrofit = true;
+  // Sets what a model that was trained without it needs besides factor and
+  // length, by the names of `parameters`; null if that is nothing.
+  void (*retrofit)(double factor, int64_t rotary_dim,
+                   Arguments* arguments) = nullptr;
   // Takes checked arguments, by the names of `parameters`.
   absl::StatusOr<std::unique_ptr<RopeScaling>> (*make)(
       const Arguments& arguments);

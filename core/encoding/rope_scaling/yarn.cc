@@ -15,6 +15,7 @@
 //   g(s, m) = 1 + 0.1 m ln s for s > 1, else 1.
 #include <algorithm>
 #include <numbers>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -56,23 +57,38 @@ class Yarn final : public RopeScaling {
     high = std::min(high, static_cast<double>(shape.rotary_dim - 1));
     if (low == high) high += 0.001;
 
-    ScaledPairs scaled{.frequencies = PairFrequencies(shape),
-                       .attention_factor = attention_factor_};
-    for (int64_t k = 0; k < shape.pair_count(); ++k) {
-      const double ramp =
-          std::clamp((static_cast<double>(k) - low) / (high - low), 0.0, 1.0);
-      double& frequency = scaled.frequencies[k];
-      frequency = frequency / settings_.factor * ramp + frequency * (1 - ramp);
-    }
-    return scaled;
+    const auto ramp = [&](int64_t k, auto type) {
+      using T = decltype(type);
+      return std::clamp<T>((static_cast<T>(k) - static_cast<T>(low)) /
+                               static_cast<T>(high - low),
+                           0, 1);
+    };
+    const auto frequency = [&](int64_t k, auto type) {
+      using T = decltype(type);
+      return Between(
+          PairFrequency<T>(shape, k),
+          PairFrequency<T>(shape, k, static_cast<T>(settings_.factor)),
+          ramp(k, type));
+    };
+    return ScaledPairs{.frequencies = EachPair(shape, frequency),
+                       .attention_factor = attention_factor_,
+                       .ramp = EachPair(shape, ramp)};
   }
-  Lengths lengths() const override {
-    return {static_cast<int64_t>(settings_.original_length),
-            settings_.original_length * settings_.factor};
+  double factor() const override { return settings_.factor; }
+  int64_t original_length() const override {
+    return static_cast<int64_t>(settings_.original_length);
   }
   double attention_factor() const override { return attention_factor_; }
 
  private:
+  // As the published code has it, which in float is not the same as adding
+  // `ramp` of the one: it takes 1 from what it took from 1.
+  template <typename T>
+  static T Between(T kept, T stretched, T ramp) {
+    const T rest = 1 - ramp;
+    if constexpr (std::is_same_v<T, float>) ramp = 1 - rest;
+    return stretched * ramp + kept * rest;
+  }
   // Which pair turns so many times within the original length; seldom whole.
   double PairTurning(double turns, const RopeShape& shape) const {
     return static_cast<double>(shape.rotary_dim) *
@@ -135,7 +151,8 @@ RopeScalingInfo DescribeYarn() {
   return {
       .name = "yarn",
       .description =
-          "slow pairs are interpolated, fast ones stay; scores sharpen",
+          "slow pairs are interpolated, fast ones stay; scores sharpen; needs "
+          "a base above 1",
       .parameters =
           {ScalingFactor(),
            OriginalLength(),

@@ -50,50 +50,117 @@ std::vector<double> Plain() { return Turned({}, kHead).frequencies; }
 
 // What the transformers library publishes as the expectations of its own
 // tests, in five digits: a head of 128 channels, base 10000, trained for 2048.
-void ExpectPublished(const Rotation& rotation,
-                     const std::map<int, double>& published) {
-  for (const auto& [k, frequency] : published) {
-    EXPECT_NEAR(rotation.frequencies[k], frequency, 6e-5 * frequency) << k;
+// The library's own tolerance is about this, and both arithmetics are within.
+void ExpectPublished(Arguments arguments, int64_t max_position,
+                     const std::vector<double>& published) {
+  ASSERT_EQ(published.size(), 64u);
+  for (const char* const angles : {"EXACT", "FLOAT32"}) {
+    arguments.Set("angles", std::string(angles));
+    const auto frequencies =
+        Turned(arguments, {.dim = 128, .max_position = max_position})
+            .frequencies;
+    for (size_t k = 0; k < 64; ++k) {
+      EXPECT_NEAR(frequencies[k], published[k], 6e-5 * published[k])
+          << k << " " << angles;
+    }
+  }
+}
+
+const std::vector<double>& PublishedPlain() {
+  static const auto* const published = new std::vector<double>{
+      1.0000e+00, 8.6596e-01, 7.4989e-01, 6.4938e-01, 5.6234e-01, 4.8697e-01,
+      4.2170e-01, 3.6517e-01, 3.1623e-01, 2.7384e-01, 2.3714e-01, 2.0535e-01,
+      1.7783e-01, 1.5399e-01, 1.3335e-01, 1.1548e-01, 1.0000e-01, 8.6596e-02,
+      7.4989e-02, 6.4938e-02, 5.6234e-02, 4.8697e-02, 4.2170e-02, 3.6517e-02,
+      3.1623e-02, 2.7384e-02, 2.3714e-02, 2.0535e-02, 1.7783e-02, 1.5399e-02,
+      1.3335e-02, 1.1548e-02, 1.0000e-02, 8.6596e-03, 7.4989e-03, 6.4938e-03,
+      5.6234e-03, 4.8697e-03, 4.2170e-03, 3.6517e-03, 3.1623e-03, 2.7384e-03,
+      2.3714e-03, 2.0535e-03, 1.7783e-03, 1.5399e-03, 1.3335e-03, 1.1548e-03,
+      1.0000e-03, 8.6596e-04, 7.4989e-04, 6.4938e-04, 5.6234e-04, 4.8697e-04,
+      4.2170e-04, 3.6517e-04, 3.1623e-04, 2.7384e-04, 2.3714e-04, 2.0535e-04,
+      1.7783e-04, 1.5399e-04, 1.3335e-04, 1.1548e-04};
+  return *published;
+}
+
+TEST(RopeScalingTest, PlainYieldsThePublishedFrequencies) {
+  ExpectPublished({}, 2047, PublishedPlain());
+}
+
+TEST(RopeScalingTest, LinearYieldsThePublishedFrequencies) {
+  for (const double factor : {2.0, 10.0, 20.0}) {
+    std::vector<double> published = PublishedPlain();
+    for (double& frequency : published) frequency /= factor;
+    ExpectPublished(With("linear", {{"factor", factor}}), 2047, published);
   }
 }
 
 TEST(RopeScalingTest, YarnYieldsThePublishedFrequencies) {
   ExpectPublished(
-      Turned(With("yarn", {{"factor", 10}, {"original_length", 2048}}), kHead),
-      {{0, 1.0},
-       {16, 1.0000e-01},
-       {17, 8.3479e-02},
-       {24, 2.2515e-02},
-       {32, 4.2400e-03},
-       {39, 6.2810e-04},
-       {40, 4.3007e-04},
-       {41, 2.7384e-04},
-       {63, 1.1548e-05}});
+      With("yarn", {{"factor", 10}, {"original_length", 2048}}), 2047,
+      {1.0000e+00, 8.6596e-01, 7.4989e-01, 6.4938e-01, 5.6234e-01, 4.8697e-01,
+       4.2170e-01, 3.6517e-01, 3.1623e-01, 2.7384e-01, 2.3714e-01, 2.0535e-01,
+       1.7783e-01, 1.5399e-01, 1.3335e-01, 1.1548e-01, 1.0000e-01, 8.3479e-02,
+       6.9590e-02, 5.7925e-02, 4.8136e-02, 3.9931e-02, 3.3061e-02, 2.7315e-02,
+       2.2515e-02, 1.8512e-02, 1.5177e-02, 1.2403e-02, 1.0101e-02, 8.1924e-03,
+       6.6143e-03, 5.3120e-03, 4.2400e-03, 3.3599e-03, 2.6396e-03, 2.0520e-03,
+       1.5746e-03, 1.1882e-03, 8.7713e-04, 6.2810e-04, 4.3007e-04, 2.7384e-04,
+       2.3714e-04, 2.0535e-04, 1.7783e-04, 1.5399e-04, 1.3335e-04, 1.1548e-04,
+       1.0000e-04, 8.6596e-05, 7.4989e-05, 6.4938e-05, 5.6234e-05, 4.8697e-05,
+       4.2170e-05, 3.6517e-05, 3.1623e-05, 2.7384e-05, 2.3714e-05, 2.0535e-05,
+       1.7783e-05, 1.5399e-05, 1.3335e-05, 1.1548e-05});
 }
 
 TEST(RopeScalingTest, DynamicNtkYieldsThePublishedFrequencies) {
+  const Arguments dynamic =
+      With("dynamic_ntk", {{"factor", 10}, {"max_position", 2048}});
   ExpectPublished(
-      Turned(With("dynamic_ntk", {{"factor", 10}, {"max_position", 2048}}),
-             {.dim = 128, .max_position = 16383}),
-      {{0, 1.0},
-       {1, 8.0931e-01},
-       {16, 3.3872e-02},
-       {31, 1.4176e-03},
-       {48, 3.8861e-05},
-       {63, 1.6265e-06}});
+      dynamic, 16383,
+      {1.0000e+00, 8.0931e-01, 6.5498e-01, 5.3008e-01, 4.2900e-01, 3.4720e-01,
+       2.8099e-01, 2.2741e-01, 1.8404e-01, 1.4895e-01, 1.2055e-01, 9.7558e-02,
+       7.8955e-02, 6.3899e-02, 5.1714e-02, 4.1853e-02, 3.3872e-02, 2.7413e-02,
+       2.2185e-02, 1.7955e-02, 1.4531e-02, 1.1760e-02, 9.5176e-03, 7.7027e-03,
+       6.2339e-03, 5.0451e-03, 4.0831e-03, 3.3045e-03, 2.6744e-03, 2.1644e-03,
+       1.7517e-03, 1.4176e-03, 1.1473e-03, 9.2852e-04, 7.5146e-04, 6.0817e-04,
+       4.9220e-04, 3.9834e-04, 3.2238e-04, 2.6091e-04, 2.1115e-04, 1.7089e-04,
+       1.3830e-04, 1.1193e-04, 9.0585e-05, 7.3312e-05, 5.9332e-05, 4.8018e-05,
+       3.8861e-05, 3.1451e-05, 2.5453e-05, 2.0600e-05, 1.6672e-05, 1.3492e-05,
+       1.0920e-05, 8.8374e-06, 7.1522e-06, 5.7883e-06, 4.6845e-06, 3.7912e-06,
+       3.0683e-06, 2.4832e-06, 2.0097e-06, 1.6265e-06});
+  ExpectPublished(dynamic, 0, PublishedPlain());
 }
 
 TEST(RopeScalingTest, Llama3YieldsThePublishedFrequencies) {
   ExpectPublished(
-      Turned(With("llama3", {{"factor", 10}, {"original_length", 2048}}),
-             kHead),
-      {{0, 1.0},
-       {30, 1.3335e-02},
-       {31, 1.0730e-02},
-       {35, 2.8248e-03},
-       {40, 3.4539e-04},
-       {41, 2.7384e-04},
-       {63, 1.1548e-05}});
+      With("llama3", {{"factor", 10}, {"original_length", 2048}}), 2047,
+      {1.0000e+00, 8.6596e-01, 7.4989e-01, 6.4938e-01, 5.6234e-01, 4.8697e-01,
+       4.2170e-01, 3.6517e-01, 3.1623e-01, 2.7384e-01, 2.3714e-01, 2.0535e-01,
+       1.7783e-01, 1.5399e-01, 1.3335e-01, 1.1548e-01, 1.0000e-01, 8.6596e-02,
+       7.4989e-02, 6.4938e-02, 5.6234e-02, 4.8697e-02, 4.2170e-02, 3.6517e-02,
+       3.1623e-02, 2.7384e-02, 2.3714e-02, 2.0535e-02, 1.7783e-02, 1.5399e-02,
+       1.3335e-02, 1.0730e-02, 7.7785e-03, 5.6009e-03, 3.9991e-03, 2.8248e-03,
+       1.9675e-03, 1.3449e-03, 8.9549e-04, 5.7363e-04, 3.4539e-04, 2.7384e-04,
+       2.3714e-04, 2.0535e-04, 1.7783e-04, 1.5399e-04, 1.3335e-04, 1.1548e-04,
+       1.0000e-04, 8.6596e-05, 7.4989e-05, 6.4938e-05, 5.6234e-05, 4.8697e-05,
+       4.2170e-05, 3.6517e-05, 3.1623e-05, 2.7384e-05, 2.3714e-05, 2.0535e-05,
+       1.7783e-05, 1.5399e-05, 1.3335e-05, 1.1548e-05});
+}
+
+TEST(RopeScalingTest, LongRopeYieldsThePublishedFrequencies) {
+  // Twos for short calls, 1, 2, 3 .. for long ones.
+  std::vector<double> twos(64, 2), counted(64);
+  std::vector<double> halved = PublishedPlain();
+  std::vector<double> divided = PublishedPlain();
+  for (size_t k = 0; k < 64; ++k) {
+    counted[k] = static_cast<double>(k + 1);
+    halved[k] /= 2;
+    divided[k] /= counted[k];
+  }
+  Arguments longrope =
+      With("longrope", {{"factor", 10}, {"original_length", 2048}});
+  longrope.Set("longrope.short_factors", twos);
+  longrope.Set("longrope.long_factors", counted);
+  ExpectPublished(longrope, 2047, halved);
+  ExpectPublished(longrope, 20479, divided);
 }
 
 TEST(RopeScalingTest, LinearDividesEveryFrequency) {
@@ -262,6 +329,107 @@ TEST(RopeScalingTest, RotaryDimStandsInTheExponentOfScaledPairsToo) {
   arguments.Set("rotary_dim", int64_t{4});
   EXPECT_THAT(Turned(arguments, {.dim = 64}).frequencies,
               ::testing::ElementsAre(0.5, 0.01 / 2));
+}
+
+Rotation::Origin OriginOf(const Arguments& arguments, Geometry geometry) {
+  return Turned(arguments, geometry).origin;
+}
+
+TEST(RopeScalingTest, LengthsOfACallCountBeforeThoseOfAScaling) {
+  const Arguments yarn =
+      With("yarn", {{"factor", 4}, {"original_length", 1000}});
+  Geometry geometry{.dim = 16};
+  EXPECT_EQ(OriginOf(yarn, geometry).original_length, 1000);
+  EXPECT_EQ(OriginOf(yarn, geometry).target_length, 4000);
+  geometry.trained_length = 500;
+  EXPECT_EQ(OriginOf(yarn, geometry).original_length, 500);
+  EXPECT_EQ(OriginOf(yarn, geometry).target_length, 2000);
+  geometry.target_length = 9000;
+  EXPECT_EQ(OriginOf(yarn, geometry).target_length, 9000);
+}
+
+TEST(RopeScalingTest, FactorsAloneMakeTheTargetLength) {
+  for (const char* const scaling : {"linear", "ntk", "proportional"}) {
+    const Arguments arguments = With(scaling, {{"factor", 4}});
+    EXPECT_EQ(OriginOf(arguments, {.dim = 16}).original_length, 0);
+    const auto origin = OriginOf(arguments, {.dim = 16, .trained_length = 100});
+    EXPECT_EQ(origin.original_length, 100);
+    EXPECT_EQ(origin.target_length, 400);
+    // The other way round, too.
+    EXPECT_EQ(
+        OriginOf(arguments, {.dim = 16, .target_length = 400}).original_length,
+        100);
+  }
+  const auto plain = OriginOf({}, {.dim = 16, .trained_length = 100});
+  EXPECT_EQ(plain.target_length, 100);
+  EXPECT_EQ(plain.frequencies, Turned({}, {.dim = 16}).frequencies);
+  EXPECT_TRUE(OriginOf({}, {.dim = 16}).frequencies.empty());
+}
+
+TEST(RopeScalingTest, TheTargetLengthHasFrequenciesOfItsOwn) {
+  const Arguments dynamic =
+      With("dynamic_ntk", {{"factor", 4}, {"max_position", 100}});
+  EXPECT_EQ(
+      OriginOf(dynamic, {.dim = 16, .max_position = 7}).target_frequencies,
+      Turned(dynamic, {.dim = 16, .max_position = 399}).frequencies);
+  Arguments longrope =
+      With("longrope", {{"factor", 4}, {"original_length", 100}});
+  longrope.Set("longrope.long_factors", std::vector<double>{1, 4});
+  EXPECT_EQ(
+      OriginOf(longrope, {.dim = 4, .max_position = 7}).target_frequencies,
+      Turned(longrope, {.dim = 4, .max_position = 399}).frequencies);
+  EXPECT_THAT(OriginOf(longrope, {.dim = 4, .max_position = 7}).ramp,
+              ::testing::ElementsAre(0, 1));
+  // Those that do not look at the length say nothing twice.
+  EXPECT_TRUE(OriginOf(With("yarn", {{"factor", 4}}), {.dim = 16})
+                  .target_frequencies.empty());
+}
+
+TEST(RopeScalingTest, TheRampIsTheFormulasWhateverLengthsAreAskedFor) {
+  // Pairs 16 to 41 of 64 lie on it.
+  for (const double factor : {1.0, 4.0}) {
+    Geometry geometry = kHead;
+    for (const int64_t trained : {0, 99}) {
+      geometry.trained_length = trained;
+      const auto ramp =
+          OriginOf(With("yarn", {{"factor", factor}}), geometry).ramp;
+      ASSERT_EQ(ramp.size(), 64u);
+      EXPECT_EQ(ramp[16], 0);
+      EXPECT_NEAR(ramp[21], 5.0 / 25, 1e-12);
+      EXPECT_EQ(ramp[41], 1);
+    }
+  }
+  EXPECT_THAT(OriginOf(With("linear", {{"factor", 3}}), kHead).ramp,
+              ::testing::Each(::testing::DoubleNear(1, 1e-12)));
+  EXPECT_TRUE(OriginOf({}, kHead).ramp.empty());
+}
+
+TEST(RopeScalingTest, ProportionalPairsHalvesUnlessTold) {
+  Arguments arguments = With("proportional", {{"share", 0.5}});
+  EXPECT_EQ(Turned(arguments, {.dim = 16}).pairing, Rotation::Pairing::kHalves);
+  arguments.Set("layout", std::string("INTERLEAVED"));
+  EXPECT_EQ(Turned(arguments, {.dim = 16}).pairing,
+            Rotation::Pairing::kAdjacent);
+  EXPECT_EQ(Turned(With("linear"), {.dim = 16}).pairing,
+            Rotation::Pairing::kAdjacent);
+}
+
+TEST(RopeScalingTest, FrequenciesOfSinglePrecisionAreFloats) {
+  for (const char* const scaling :
+       {"linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope"}) {
+    Arguments arguments = With(scaling, {{"factor", 3.3}});
+    const auto exact = Turned(arguments, kHead).frequencies;
+    arguments.Set("angles", std::string("FLOAT32"));
+    const auto single = Turned(arguments, kHead).frequencies;
+    bool differs = false;
+    for (size_t k = 0; k < 64; ++k) {
+      EXPECT_EQ(single[k], static_cast<float>(single[k])) << scaling;
+      EXPECT_NEAR(single[k], exact[k], 4e-7 * exact[k]) << scaling;
+      // Rounded step by step, not once.
+      differs |= static_cast<float>(exact[k]) != single[k];
+    }
+    EXPECT_TRUE(differs) << scaling;
+  }
 }
 
 }  // namespace

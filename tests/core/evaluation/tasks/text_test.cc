@@ -123,6 +123,22 @@ TEST(TextTest, UniformLogitsCostEightBits) {
   EXPECT_NEAR(metrics.at("drift"), 0, 1e-12);
 }
 
+// What a longer window would otherwise win by: fewer tokens with short
+// contexts.
+TEST(TrapsTest, PerplexityIsOverTheSameTargetsInNaturalLogs) {
+  const auto task = MustMakeTask("text");
+  std::vector<std::string> expected;
+  for (const int64_t length : {64, 128, 512}) {
+    const auto targets = CommonTargets(task->Test(1, length, 64), 32);
+    if (expected.empty()) expected = targets;
+    EXPECT_EQ(targets, expected) << length;
+    // Uniform over the bytes: ln 256, which is 8 bits.
+    const auto metrics = Score(*task, length, Oracle, 64, 0.0f);
+    EXPECT_NEAR(metrics.at("nll"), std::log(256.0), 1e-12);
+    EXPECT_NEAR(metrics.at("bits_per_byte"), 8, 1e-12);
+  }
+}
+
 TEST(TextTest, BucketsDoubleFromTheTrainingLength) {
   const auto task = MustMakeTask("text");
   const auto names = [&](int64_t length) {
