@@ -66,12 +66,6 @@ int Milliseconds(absl::Duration duration) {
 }
 
 absl::Status CheckOptions(const ClientOptions& options) {
-  for (const absl::string_view part : absl::StrSplit(options.address, ',')) {
-    if (absl::StripAsciiWhitespace(part).empty()) {
-      return absl::InvalidArgumentError(
-          "address: is empty; must be host:port, or several with commas");
-    }
-  }
   if (options.timeout <= absl::ZeroDuration()) {
     return absl::InvalidArgumentError(
         absl::StrCat("timeout: is ", absl::FormatDuration(options.timeout),
@@ -312,13 +306,10 @@ grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
   return arguments;
 }
 
-static std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
-                                                  const ClientOptions& options,
-                                                  const Security& security) {
-  grpc::ChannelArguments arguments = MakeChannelArguments(options);
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           grpc::ChannelArguments arguments,
+                                           const Security& security) {
   if (absl::StartsWith(address, "dns:")) {
-    // Several servers may have the name: calls go in turn to all that say they
-    // serve.
     arguments.SetLoadBalancingPolicyName("round_robin");
     if (security.covers_every_call()) {
       arguments.SetServiceConfigJSON(
@@ -328,16 +319,31 @@ static std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
   return security.MakeChannel(address, std::move(arguments));
 }
 
+absl::StatusOr<std::vector<std::string>> SplitAddresses(
+    const std::string& addresses) {
+  std::vector<std::string> split;
+  for (const absl::string_view part : absl::StrSplit(addresses, ',')) {
+    split.emplace_back(absl::StripAsciiWhitespace(part));
+    if (split.back().empty()) {
+      return absl::InvalidArgumentError(
+          "address: is empty; must be host:port, or several with commas");
+    }
+  }
+  return split;
+}
+
 absl::StatusOr<std::unique_ptr<Client>> Client::Connect(
     const ClientOptions& options) {
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<std::string> addresses,
+                          SplitAddresses(options.address));
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
   CLIENT_ASSIGN_OR_RETURN(const std::shared_ptr<const Security> security,
                           Security::Load(options.security));
   auto impl = std::make_unique<Impl>(options);
-  for (const absl::string_view part : absl::StrSplit(options.address, ',')) {
-    const std::string address(absl::StripAsciiWhitespace(part));
+  for (const std::string& address : addresses) {
     CLIENT_RETURN_IF_ERROR(security->CheckAddress(address));
-    impl->Add(address, MakeChannel(address, options, *security),
+    impl->Add(address,
+              MakeChannel(address, MakeChannelArguments(options), *security),
               /*has_state=*/true);
   }
   return std::unique_ptr<Client>(new Client(std::move(impl)));

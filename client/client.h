@@ -24,6 +24,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
@@ -136,7 +137,17 @@ class Client {
   std::unique_ptr<Impl> impl_;
 };
 
-// The arguments with which Connect makes its channel.
+// The arguments with which Connect makes its channels.
 grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options);
+
+// A channel to one address, without commas. Several servers may have one name
+// (dns:): calls then go in turn to all that say they serve.
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
+                                           grpc::ChannelArguments arguments,
+                                           const Security& security);
+
+// The addresses of a list with commas. INVALID_ARGUMENT if one is empty.
+absl::StatusOr<std::vector<std::string>> SplitAddresses(
+    const std::string& addresses);
 
 }  // namespace locus::client

@@ -76,14 +76,41 @@ mode_t DefaultMode() {
   return 0666 & ~mask;
 }
 
+// What a path stands for.
+struct Target {
+  // A device, pipe or the like takes the bytes as they are; replacing it by a
+  // file would be wrong.
+  bool in_place = false;
+  std::string path;
+  mode_t mode = 0;
+
+  static absl::StatusOr<Target> Find(const std::string& path) {
+    struct stat info;
+    if (stat(path.c_str(), &info) != 0) {
+      return Target{.path = path, .mode = DefaultMode()};
+    }
+    if (S_ISDIR(info.st_mode)) {
+      errno = EISDIR;
+      return SystemError("cannot write", path);
+    }
+    Target target{.in_place = !S_ISREG(info.st_mode),
+                  .path = path,
+                  .mode = info.st_mode & 0777};
+    // Through a link the file is replaced, not the link.
+    if (char* resolved = realpath(path.c_str(), nullptr)) {
+      target.path = resolved;
+      std::free(resolved);
+    }
+    return target;
+  }
+};
+
 absl::Status WriteParts(int descriptor, absl::string_view head,
                         absl::string_view body, const std::string& name) {
   CLIENT_RETURN_IF_ERROR(WriteDescriptor(descriptor, head, name));
   return WriteDescriptor(descriptor, body, name);
 }
 
-// A device, pipe or the like takes the bytes as they are; replacing it by a
-// file would be wrong.
 absl::Status WriteInPlace(const std::string& path, absl::string_view head,
                           absl::string_view body) {
   const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
@@ -162,22 +189,20 @@ absl::Status WriteFile(const std::string& path, absl::string_view head,
   if (path == "-") {
     return WriteParts(STDOUT_FILENO, head, body, "standard output");
   }
-  struct stat info;
-  const bool exists = stat(path.c_str(), &info) == 0;
-  if (exists && S_ISDIR(info.st_mode)) {
-    errno = EISDIR;
-    return SystemError("cannot write", path);
-  }
-  if (exists && !S_ISREG(info.st_mode)) return WriteInPlace(path, head, body);
-  // Through a link the file is replaced, not the link.
-  std::string target = path;
-  if (char* resolved = exists ? realpath(path.c_str(), nullptr) : nullptr) {
-    target = resolved;
-    std::free(resolved);
-  }
-  CLIENT_ASSIGN_OR_RETURN(TemporaryFile file, TemporaryFile::Create(target));
+  CLIENT_ASSIGN_OR_RETURN(const Target target, Target::Find(path));
+  if (target.in_place) return WriteInPlace(path, head, body);
+  CLIENT_ASSIGN_OR_RETURN(TemporaryFile file,
+                          TemporaryFile::Create(target.path));
   CLIENT_RETURN_IF_ERROR(WriteParts(file.descriptor(), head, body, path));
-  return file.MoveTo(target, exists ? info.st_mode & 0777 : DefaultMode());
+  return file.MoveTo(target.path, target.mode);
+}
+
+absl::Status CheckWritable(const std::string& path) {
+  if (path == "-") return absl::OkStatus();
+  CLIENT_ASSIGN_OR_RETURN(const Target target, Target::Find(path));
+  if (!target.in_place) return TemporaryFile::Create(target.path).status();
+  return access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
+                                         : SystemError("cannot write", path);
 }
 
 void RemoveUnfinishedFile() {

@@ -42,6 +42,9 @@ class FileReader {
 absl::Status WriteFile(const std::string& path, absl::string_view head,
                        absl::string_view body);
 
+// Whether WriteFile could write there, now. Leaves everything as it is.
+absl::Status CheckWritable(const std::string& path);
+
 // Writes to an open descriptor until all is written. `name` is for messages.
 // CANCELLED if it is a pipe that nobody reads any more.
 absl::Status WriteDescriptor(int descriptor, absl::string_view bytes,

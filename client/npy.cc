@@ -114,6 +114,8 @@ void SwapBytes(int64_t size_bytes, std::string* data) {
 // strides.
 std::string Transpose(absl::Span<const int64_t> shape, int64_t size_bytes,
                       const std::string& source) {
+  // The extents of an array without elements may be beyond all numbers.
+  if (source.empty()) return source;
   const size_t rank = shape.size();
   std::vector<int64_t> strides(rank, size_bytes);
   for (size_t axis = 1; axis < rank; ++axis) {
@@ -156,7 +158,17 @@ absl::StatusOr<std::string> WidenIntegers(const FileType& type,
   return wide;
 }
 
-absl::StatusOr<v1::Tensor> ReadArray(FileReader& file) {
+// What WidenIntegers did, undone.
+std::string NarrowIntegers(int64_t size_bytes, const std::string& wide) {
+  std::string narrow(wide.size() / 8 * size_bytes, '\0');
+  for (size_t i = 0; i < wide.size() / 8; ++i) {
+    std::memcpy(narrow.data() + i * size_bytes, wide.data() + i * 8,
+                size_bytes);
+  }
+  return narrow;
+}
+
+absl::StatusOr<v1::Tensor> ReadArray(FileReader& file, std::string* descr) {
   CLIENT_ASSIGN_OR_RETURN(const NpyHeader header, ReadHeader(file));
   CLIENT_ASSIGN_OR_RETURN(const FileType type, ParseFileType(header.descr));
   CLIENT_ASSIGN_OR_RETURN(const int64_t count,
@@ -169,6 +181,10 @@ absl::StatusOr<v1::Tensor> ReadArray(FileReader& file) {
   }
   if (type.dtype == v1::DATA_TYPE_INT64) {
     CLIENT_ASSIGN_OR_RETURN(data, WidenIntegers(type, std::move(data)));
+    if (descr != nullptr) {
+      *descr = absl::StrCat(type.size_bytes == 1 ? "|" : "<",
+                            std::string(1, type.kind), type.size_bytes);
+    }
   }
   if (type.dtype == v1::DATA_TYPE_BOOL) {
     for (char& value : data) value = value != 0 ? 1 : 0;
@@ -197,9 +213,10 @@ std::string DescrOf(v1::DataType dtype) {
 
 }  // namespace
 
-absl::StatusOr<v1::Tensor> ReadNpy(const std::string& path) {
+absl::StatusOr<v1::Tensor> ReadNpy(const std::string& path,
+                                   std::string* descr) {
   CLIENT_ASSIGN_OR_RETURN(FileReader file, FileReader::Open(path));
-  absl::StatusOr<v1::Tensor> tensor = ReadArray(file);
+  absl::StatusOr<v1::Tensor> tensor = ReadArray(file, descr);
   if (absl::IsInvalidArgument(tensor.status())) {
     return absl::InvalidArgumentError(
         absl::StrCat(file.name(), ": ", tensor.status().message()));
@@ -207,16 +224,22 @@ absl::StatusOr<v1::Tensor> ReadNpy(const std::string& path) {
   return tensor;
 }
 
-absl::Status WriteNpy(const std::string& path, const v1::Tensor& tensor) {
+absl::Status WriteNpy(const std::string& path, const v1::Tensor& tensor,
+                      const std::string& descr) {
   if (tensor.dtype() == v1::DATA_TYPE_BFLOAT16) {
     CLIENT_ASSIGN_OR_RETURN(const v1::Tensor wide,
                             Convert(tensor, v1::DATA_TYPE_FLOAT32));
     return WriteNpy(path, wide);
   }
   CLIENT_RETURN_IF_ERROR(CheckTensor(tensor));
-  const NpyHeader header{
-      .descr = DescrOf(tensor.dtype()),
-      .shape = {tensor.shape().begin(), tensor.shape().end()}};
+  NpyHeader header{.descr = DescrOf(tensor.dtype()),
+                   .shape = {tensor.shape().begin(), tensor.shape().end()}};
+  if (tensor.dtype() == v1::DATA_TYPE_INT64 && !descr.empty()) {
+    CLIENT_ASSIGN_OR_RETURN(const FileType type, ParseFileType(descr));
+    header.descr = descr;
+    return WriteFile(path, FormatNpyHeader(header),
+                     NarrowIntegers(type.size_bytes, tensor.data()));
+  }
   return WriteFile(path, FormatNpyHeader(header), tensor.data());
 }
 

@@ -22,10 +22,16 @@
 
 namespace locus::client {
 
-// "-" reads standard input. Messages name the file.
-absl::StatusOr<v1::Tensor> ReadNpy(const std::string& path);
+// "-" reads standard input. Messages name the file. `descr`, if not null,
+// becomes NumPy's name of the type that integers had, such as "<i4"; empty of
+// other numbers.
+absl::StatusOr<v1::Tensor> ReadNpy(const std::string& path,
+                                   std::string* descr = nullptr);
 
 // "-" writes to standard output. A file appears complete or not at all.
-absl::Status WriteNpy(const std::string& path, const v1::Tensor& tensor);
+// Integers are written as those of `descr` if it is not empty, which must hold
+// them.
+absl::Status WriteNpy(const std::string& path, const v1::Tensor& tensor,
+                      const std::string& descr = "");
 
 }  // namespace locus::client

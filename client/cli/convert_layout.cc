@@ -38,10 +38,11 @@ absl::StatusOr<Outcome> Run(ConvertFlags flags) {
     return UsageError(absl::StrCat("--to is \"", flags.to,
                                    "\"; must be half-split or interleaved"));
   }
-  absl::StatusOr<v1::Tensor> tensor = ReadNpy(flags.input);
+  std::string integers;  // of which type, if they are such
+  absl::StatusOr<v1::Tensor> tensor = ReadNpy(flags.input, &integers);
   if (!tensor.ok()) return AsUsage(tensor.status(), "");
   CLIENT_RETURN_IF_ERROR(AsUsage(ChangeLayout(flags.change, &*tensor), ""));
-  CLIENT_RETURN_IF_ERROR(WriteTensor(flags.output, *tensor));
+  CLIENT_RETURN_IF_ERROR(WriteTensor(flags.output, *tensor, integers));
   if (flags.output == "-") return Outcome{};
   return Outcome{.text = absl::StrCat("wrote ", flags.output, "\n")};
 }
@@ -74,8 +75,8 @@ void AddConvertLayout(CLI::App& app, Action& action) {
       ->type_name("N");
   command
       ->add_option("--axis", flags->change.axis,
-                   "Which axis the channels lie along; default 0, as in "
-                   "[out, in]")
+                   "Which axis the channels lie along, -1 for the last; "
+                   "default 0, as in [out, in]")
       ->type_name("N");
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

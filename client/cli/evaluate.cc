@@ -145,7 +145,8 @@ void AddQuestionFlags(CLI::App& command, EvaluationFlags& flags) {
                 "Look at one untrained attention layer instead")
       ->group("Question");
   add("-s,--scheme", flags.schemes, "SCHEME",
-      "As in `locus encode`; may be repeated; default: all of them")
+      "As in `locus encode`; may be repeated; default: the six best known, of "
+      "--pattern too; of retrofit: rope and each of its scalings by 2, 4 and 8")
       ->allow_extra_args(false);
   AddConfigsFlag(command, flags.hf_configs, "Question");
   add("--train-length", flags.train_length, "N",

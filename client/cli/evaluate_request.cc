@@ -126,8 +126,9 @@ absl::StatusOr<v1::EvaluateExtrapolationRequest> MakeEvaluationRequest(
     if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
     *request.add_schemes() = *std::move(scheme);
   }
-  CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Scheme> configured,
-                          ReadConfigs(flags.hf_configs));
+  CLIENT_ASSIGN_OR_RETURN(
+      const std::vector<v1::Scheme> configured,
+      ReadConfigs(flags.hf_configs, flags.layer_count.value_or(1)));
   for (const v1::Scheme& scheme : configured) *request.add_schemes() = scheme;
   if (flags.pattern) {
     CLIENT_RETURN_IF_ERROR(CheckPattern(flags));

@@ -35,7 +35,7 @@ struct ExplainFlags {
   SchemeFlags scheme;
   int64_t dim = 0;
   int64_t head_count = 0;
-  double trained_length = 0;
+  int64_t trained_length = 0;
   double target_length = 0;
   int64_t length = 256;
   std::string plot;
@@ -46,29 +46,33 @@ FlagHints Hints() {
   return {{"dim", "--dim"},
           {"head_count", "--heads"},
           {"positions", "--length"},
+          {"trained_length", "--trained"},
+          {"target_length", "--target"},
           {"scheme", "--scheme"}};
 }
 
-// The choice without what all of its kind begin with.
-std::string PolicyOf(const v1::LearnedScheme& learned) {
-  constexpr absl::string_view kPrefix = "LEARNED_POLICY_";
-  if (learned.policy() == v1::LEARNED_POLICY_UNSPECIFIED) return "ERROR";
-  return v1::LearnedPolicy_Name(learned.policy()).substr(kPrefix.size());
-}
-
-// One query at the end of a sequence, and for biases all keys. Which sizes a
-// scheme needs, the server knows: what it misses is filled in.
+// The first position; for biases, one query at the end of a sequence and all
+// keys; for tables, all rows. Which sizes a scheme needs, the server knows:
+// what it misses is filled in.
 absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
                                        const ExplainFlags& flags) {
   v1::EncodeRequest request;
   *request.mutable_scheme() = model.scheme;
-  // A table that ends may have no row there.
-  request.mutable_positions()->mutable_ids()->add_ids(
-      model.scheme.has_learned() ? 0 : flags.length - 1);
+  request.mutable_positions()->mutable_ids()->add_ids(0);
   request.set_dim(flags.dim > 0 ? flags.dim : model.head_dim);
   request.set_head_count(flags.head_count > 0 ? flags.head_count
                                               : model.head_count);
   request.set_dtype(v1::DATA_TYPE_FLOAT64);
+  if (flags.trained_length > 0) {
+    request.set_trained_length(flags.trained_length);
+  } else if (model.trained_length > 0 && flags.target_length == 0) {
+    request.set_trained_length(model.trained_length);
+  }
+  if (flags.target_length > 0) {
+    request.set_target_length(flags.target_length);
+  } else if (model.target_length > 0 && flags.trained_length == 0) {
+    request.set_target_length(static_cast<double>(model.target_length));
+  }
   auto response = client.Encode(request);
   const auto misses = [&](absl::string_view field) {
     const auto violations = FieldViolations(response.status());
@@ -83,12 +87,13 @@ absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
   }
   if (!response.ok()) return response;
   if (const int64_t rows = response->additive().table_length(); rows > 0) {
-    const bool ends = PolicyOf(model.scheme.learned()) == "ERROR";
+    const bool ends = response->additive().policy() == "ERROR";
     request.mutable_positions()->mutable_range()->set_count(
         ends ? std::min(flags.length, rows) : flags.length);
     return client.Encode(request);
   }
   if (!response->has_bias()) return response;
+  request.mutable_positions()->mutable_ids()->set_ids(0, flags.length - 1);
   request.mutable_key_positions()->mutable_range()->set_count(flags.length);
   return client.Encode(request);
 }
@@ -118,14 +123,15 @@ Explained OfPairs(const RotationFacts& facts, const std::string& name) {
 }
 
 absl::StatusOr<Explained> OfTable(const v1::AdditiveEncoding& additive,
-                                  const v1::LearnedScheme& scheme,
+                                  const std::string& name,
                                   const ExplainFlags& flags) {
   CLIENT_RETURN_IF_ERROR(CheckTensor(additive.table()));
-  const TableFacts facts{.table_length = additive.table_length(),
-                         .policy = PolicyOf(scheme),
-                         .trained_length = flags.trained_length};
+  const TableFacts facts{
+      .table_length = additive.table_length(),
+      .policy = additive.policy(),
+      .trained_length = static_cast<double>(flags.trained_length)};
   CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart,
-                          TableChart(additive.table(), facts, "learned"));
+                          TableChart(additive.table(), facts, name));
   return Explained{ExplainTable(facts), TableJson(facts), std::move(chart)};
 }
 
@@ -133,10 +139,9 @@ absl::StatusOr<Explained> OfBias(const v1::BiasEncoding& bias,
                                  const std::string& name) {
   CLIENT_RETURN_IF_ERROR(CheckTensor(bias.bias()));
   CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart, BiasChart(bias, name));
-  return Explained{
-      ExplainBias(bias),
-      {{"slopes", bias.slopes()}, {"bucket_edges", bias.bucket_edges()}},
-      std::move(chart)};
+  CLIENT_ASSIGN_OR_RETURN(std::string text, ExplainBias(bias));
+  CLIENT_ASSIGN_OR_RETURN(nlohmann::ordered_json json, BiasJson(bias));
+  return Explained{std::move(text), std::move(json), std::move(chart)};
 }
 
 absl::StatusOr<Explained> Explain(const v1::EncodeResponse& response,
@@ -144,17 +149,16 @@ absl::StatusOr<Explained> Explain(const v1::EncodeResponse& response,
                                   const ExplainFlags& flags) {
   const std::string name = SchemeName(scheme);
   if (response.has_rotation()) {
-    return OfPairs(
-        FactsOf(response.rotation(), flags.trained_length, flags.target_length),
-        name);
+    return OfPairs(FactsOf(response.rotation()), name);
   }
   if (response.additive().frequencies_size() > 0) {
     return OfPairs(
-        FactsOf(response.additive(), flags.trained_length, flags.target_length),
+        FactsOf(response.additive(), static_cast<double>(flags.trained_length),
+                flags.target_length),
         name);
   }
   if (response.has_additive()) {
-    return OfTable(response.additive(), scheme.learned(), flags);
+    return OfTable(response.additive(), name, flags);
   }
   if (response.has_bias()) return OfBias(response.bias(), name);
   return UsageError(
@@ -163,6 +167,12 @@ absl::StatusOr<Explained> Explain(const v1::EncodeResponse& response,
 
 absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   if (flags.length < 1) return UsageError("--length must be at least 1");
+  if (flags.trained_length < 0) {
+    return UsageError("--trained must not be negative");
+  }
+  if (!(flags.target_length >= 0)) {
+    return UsageError("--target must not be negative");
+  }
   CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const auto response = Ask(*session.client, model, flags);
@@ -185,7 +195,7 @@ void AddExplain(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "explain",
       "What follows from a scheme's numbers: wavelengths, turns "
-      "that training completes, rows, slopes, buckets");
+      "that training completes, decay, rows, slopes, buckets");
   command->footer(kExamples);
   auto flags = std::make_shared<ExplainFlags>();
   AddSchemeFlags(*command, flags->scheme);
@@ -197,7 +207,8 @@ void AddExplain(CLI::App& app, Action& action) {
       "Width of one head, or of embeddings; default 128");
   add("--heads", flags->head_count, "N", "Heads of a bias; default 8");
   add("--trained", flags->trained_length, "N",
-      "The length that was trained for; default: what the scaling says");
+      "The length that was trained for; default: what the scaling or the "
+      "configuration says");
   add("--target", flags->target_length, "N",
       "The length aimed at; default: that times the factor");
   add("--length", flags->length, "N",

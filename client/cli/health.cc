@@ -1,11 +1,14 @@
 // `locus health` is what a container's health check runs, hence its own default
-// address and a single quick attempt.
+// address, which is where the server beside it listens, and a single quick
+// attempt.
+#include <cstdlib>
 #include <memory>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
 #include "client/cli/json.h"
+#include "client/cli/neighbour.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
 #include "client/status_macros.h"
@@ -15,14 +18,22 @@ namespace locus::client {
 namespace {
 
 constexpr char kExamples[] =
-    R"(Exits with 0 if the service is serving, with 1 if it is not.
+    R"(Exits with 0 if the service is serving, with 1 if it is not. Without --server
+it asks the server of this machine or container, where LOCUS_LISTEN has it
+listen.
 
 Examples:
   locus health
   locus health --server localhost:50051 --service locus.v1.AttentionService)";
 
+std::string Variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
 struct HealthFlags {
-  CommonFlags common{.server = "127.0.0.1:50051", .timeout = "5s"};
+  CommonFlags common{.server = NeighbourAt(Variable("LOCUS_LISTEN")),
+                     .timeout = "5s"};
   std::string service;
 };
 

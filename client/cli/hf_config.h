@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct HfModel {
   // 0 where the configuration does not say.
   int64_t head_dim = 0;
   int64_t head_count = 0;
+  // Of rotations: what was trained for, and what a scaling is to reach.
+  int64_t trained_length = 0;
+  int64_t target_length = 0;
+  // Where layers differ: the scheme with its layers, for models that are
+  // trained; `scheme` is then that of the layers that see everything.
+  std::optional<v1::Scheme> layered;
   // What was not understood, or chosen among several; for people.
   std::vector<std::string> notes;
 };

@@ -28,16 +28,23 @@ struct HfConfigFlags {
 };
 
 std::string FormatModel(const HfModel& model) {
-  std::string text;
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
-  printer.PrintToString(model.scheme, &text);
-  std::vector<std::vector<std::string>> rows = {{"scheme", text}};
+  const auto text_of = [&](const v1::Scheme& scheme) {
+    std::string text;
+    printer.PrintToString(scheme, &text);
+    return text;
+  };
+  std::vector<std::vector<std::string>> rows = {
+      {"scheme", text_of(model.scheme)}};
+  if (model.layered) rows.push_back({"with layers", text_of(*model.layered)});
   const auto add = [&](const char* name, int64_t size) {
     if (size > 0) rows.push_back({name, absl::StrCat(size)});
   };
   add("head dimension", model.head_dim);
   add("heads", model.head_count);
+  add("trained length", model.trained_length);
+  add("target length", model.target_length);
   return FormatRows(rows);
 }
 

@@ -1,12 +1,14 @@
 #include "client/cli/hf_config.h"
 
-#include <cmath>
+#include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/cli/hf_fields.h"
 #include "client/status_macros.h"
 #include "nlohmann/json.hpp"
 
@@ -14,72 +16,6 @@ namespace locus::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// One object of a configuration, which knows what it was not asked for.
-class Fields {
- public:
-  Fields(const Json& json, std::string name)
-      : json_(json), name_(std::move(name)) {}
-
-  bool Has(const std::string& key) const {
-    return json_.contains(key) && !json_[key].is_null();
-  }
-  // The first of several names that is there; null if none is.
-  const Json* Find(const std::vector<std::string>& keys) {
-    for (const std::string& key : keys) {
-      if (!Has(key)) continue;
-      used_.insert(key);
-      return &json_[key];
-    }
-    return nullptr;
-  }
-  absl::Status Number(const std::vector<std::string>& keys, double* value) {
-    const Json* found = Find(keys);
-    if (found == nullptr) return absl::OkStatus();
-    if (!found->is_number()) return Wrong(keys, "a number");
-    *value = found->get<double>();
-    return absl::OkStatus();
-  }
-  absl::Status Integer(const std::vector<std::string>& keys, int64_t* value) {
-    double number = static_cast<double>(*value);
-    CLIENT_RETURN_IF_ERROR(Number(keys, &number));
-    if (number != std::floor(number) || std::abs(number) > 0x1p53) {
-      return Wrong(keys, "a whole number");
-    }
-    *value = static_cast<int64_t>(number);
-    return absl::OkStatus();
-  }
-  bool Flag(const std::string& key) {
-    const Json* found = Find({key});
-    return found != nullptr && found->is_boolean() && found->get<bool>();
-  }
-  std::string Text(const std::vector<std::string>& keys) {
-    const Json* found = Find(keys);
-    return found != nullptr && found->is_string() ? found->get<std::string>()
-                                                  : "";
-  }
-  void Use(const std::string& key) { used_.insert(key); }
-
-  std::vector<std::string> Unused() const {
-    std::vector<std::string> unused;
-    for (const auto& [key, value] : json_.items()) {
-      if (used_.count(key) == 0 && !value.is_null()) unused.push_back(key);
-    }
-    return unused;
-  }
-  const std::string& name() const { return name_; }
-
- private:
-  absl::Status Wrong(const std::vector<std::string>& keys,
-                     absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name_, name_.empty() ? "" : ".", keys.front(), " is not ", what));
-  }
-
-  const Json& json_;
-  const std::string name_;
-  std::set<std::string> used_;
-};
 
 // Models whose code turns neighbouring channels; all others turn halves.
 bool TurnsNeighbours(const std::string& model_type) {
@@ -98,14 +34,55 @@ bool HasTable(const std::string& model_type) {
   return types->count(model_type) > 0;
 }
 
+// Models that turn queries and keys even where their configuration does not say
+// so: it may leave out what is the library's default.
+bool TurnsByDefault(const std::string& model_type) {
+  static const auto* const types = new std::set<std::string>{
+      "baichuan",    "codegen",   "cohere",      "cohere2",   "deepseek_v2",
+      "deepseek_v3", "ernie4_5",  "exaone4",     "falcon",    "gemma",
+      "gemma2",      "gemma3",    "gemma3_text", "gemma4",    "gemma4_text",
+      "glm",         "glm4",      "glm4_moe",    "gpt_neox",  "gpt_oss",
+      "gptj",        "granite",   "granitemoe",  "helium",    "internlm2",
+      "llama",       "llama4",    "llama4_text", "mistral",   "mixtral",
+      "nemotron",    "olmo",      "olmo2",       "olmo3",     "persimmon",
+      "phi",         "phi3",      "qwen2",       "qwen2_moe", "qwen2_vl",
+      "qwen3",       "qwen3_moe", "smollm3",     "stablelm",  "starcoder2"};
+  return types->count(model_type) > 0;
+}
+
+// The share of a head that turns where a configuration leaves it out, as the
+// library has it for some kinds of models; else all of it.
+double DefaultShare(const std::string& model_type) {
+  static const auto* const shares = new std::map<std::string, double>{
+      {"gpt_neox", 0.25}, {"stablelm", 0.25}, {"phi", 0.5},
+      {"glm", 0.5},       {"glm4", 0.5},      {"glm4_moe", 0.5},
+      {"nemotron", 0.5},  {"persimmon", 0.5}};
+  const auto found = shares->find(model_type);
+  return found == shares->end() ? 1 : found->second;
+}
+
+// After how many layers a row of layers repeats, if all but the last of each
+// round are of one kind; 0 if they are not.
+int64_t PeriodOf(const std::vector<bool>& is_last) {
+  const auto first = std::find(is_last.begin(), is_last.end(), true);
+  const auto period = first - is_last.begin() + 1;
+  if (first == is_last.end() || period < 2) return 0;
+  for (size_t n = 0; n < is_last.size(); ++n) {
+    const bool ends = static_cast<int64_t>(n + 1) % period == 0;
+    if (is_last[n] != ends) return 0;
+  }
+  return period;
+}
+
 class Reader {
  public:
   explicit Reader(const Json& json) : config_(json, "") {}
 
   absl::StatusOr<HfModel> Read() {
-    model_type_ = config_.Text({"model_type"});
+    CLIENT_RETURN_IF_ERROR(config_.Text({"model_type"}, &model_type_));
     CLIENT_RETURN_IF_ERROR(ReadSizes());
     CLIENT_RETURN_IF_ERROR(ReadScheme());
+    if (model_.scheme.has_rope()) CLIENT_RETURN_IF_ERROR(ReadLayers());
     NoteUnused();
     return std::move(model_);
   }
@@ -131,8 +108,14 @@ class Reader {
   absl::Status ReadScheme() {
     if (ReadAlibi()) return absl::OkStatus();
     if (config_.Has("relative_attention_num_buckets")) return ReadT5();
-    const std::string kind = config_.Text({"position_embedding_type"});
-    if (kind == "absolute" || (kind.empty() && HasTable(model_type_))) {
+    std::string kind;
+    CLIENT_RETURN_IF_ERROR(config_.Text({"position_embedding_type"}, &kind));
+    // Without ALiBi, models of this kind have a table unless they say not.
+    const bool has_mpt_table =
+        model_type_ == "mpt" &&
+        (!config_.Has("learned_pos_emb") || config_.Flag("learned_pos_emb"));
+    if (kind == "absolute" ||
+        (kind.empty() && (HasTable(model_type_) || has_mpt_table))) {
       if (max_length_ > 0) {
         model_.scheme.mutable_learned()->set_max_length(max_length_);
       } else {
@@ -149,21 +132,39 @@ class Reader {
           absl::StrCat("position_embedding_type is \"", kind,
                        "\", which is no scheme known here"));
     }
+    if (kind.empty() && !TurnsByDefault(model_type_) && !MentionsRope()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "says nothing of positions: there is no rope_theta, rope_parameters, "
+          "alibi or the like",
+          model_type_.empty() ? ", and no model_type that has a default"
+                              : absl::StrCat(", and model_type \"", model_type_,
+                                             "\" has no default known here")));
+    }
     return ReadRope();
+  }
+
+  bool MentionsRope() const {
+    for (const std::string& key : config_.Unused()) {
+      if (absl::StrContains(key, "rope") || absl::StrContains(key, "rotary")) {
+        return true;
+      }
+    }
+    return config_.Has("qk_rope_head_dim");
   }
 
   bool ReadAlibi() {
     bool alibi = config_.Flag("alibi") || config_.Flag("use_alibi") ||
-                 model_type_ == "bloom";
+                 model_type_ == "bloom" || model_type_ == "mpt";
     if (config_.Has("position_embedding_type") &&
         *config_.Find({"position_embedding_type"}) == "alibi") {
       alibi = true;
     }
     double bias_max = 0;
+    if (!config_.Number({"alibi_bias_max"}, &bias_max).ok()) bias_max = 0;
     if (const Json* attention = config_.Find({"attn_config"});
         attention != nullptr && attention->is_object()) {
       Fields fields(*attention, "attn_config");
-      alibi |= fields.Flag("alibi");
+      if (fields.Has("alibi")) alibi = fields.Flag("alibi");
       if (!fields.Number({"alibi_bias_max"}, &bias_max).ok()) bias_max = 0;
     }
     if (!alibi) return false;
@@ -189,59 +190,148 @@ class Reader {
   }
 
   absl::Status ReadRope() {
-    v1::RopeScheme* rope = model_.scheme.mutable_rope();
+    const Json* block = config_.Find({"rope_parameters"});
+    const Json* older = config_.Find({"rope_scaling"});
+    std::string name = block != nullptr ? "rope_parameters" : "rope_scaling";
+    if (block != nullptr && older != nullptr) {
+      model_.notes.emplace_back(
+          "rope_parameters and rope_scaling are both there; took "
+          "rope_parameters, and nothing of rope_scaling");
+    }
+    if (block == nullptr) block = older;
+    if (block != nullptr) {
+      if (!block->is_object()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(name, " is not an object"));
+      }
+      CLIENT_ASSIGN_OR_RETURN(block, OfOneKind(*block, &name));
+    }
+    CLIENT_RETURN_IF_ERROR(
+        RopeOf(block, name, model_.head_dim, model_.scheme.mutable_rope()));
+    SetLengths(model_.scheme.rope());
+    return absl::OkStatus();
+  }
+
+  // RoPE of the whole configuration and of one block of it, if there is one.
+  absl::Status RopeOf(const Json* block, const std::string& block_name,
+                      int64_t head_dim, v1::RopeScheme* rope) {
     const bool neighbours = config_.Has("rope_interleave")
                                 ? config_.Flag("rope_interleave")
                                 : TurnsNeighbours(model_type_);
     rope->set_layout(neighbours ? v1::ROPE_LAYOUT_INTERLEAVED
                                 : v1::ROPE_LAYOUT_HALF_SPLIT);
     double theta = 10000;
-    double share = 1;
+    double share = 0;
     int64_t rotary_dim = 0;
     CLIENT_RETURN_IF_ERROR(
         config_.Number({"rope_theta", "rotary_emb_base", "rope_base"}, &theta));
     CLIENT_RETURN_IF_ERROR(config_.Number(
         {"partial_rotary_factor", "rotary_pct", "rope_pct"}, &share));
     CLIENT_RETURN_IF_ERROR(config_.Integer({"rotary_dim"}, &rotary_dim));
-
-    std::string block_name = "rope_parameters";
-    const Json* block = config_.Find({"rope_parameters"});
-    if (const Json* older = config_.Find({"rope_scaling"}); block == nullptr) {
-      block = older;
-      block_name = "rope_scaling";
-    }
-    bool proportional = false;
     if (block != nullptr) {
-      if (!block->is_object()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(block_name, " is not an object"));
-      }
-      block = OfOneKind(*block, &block_name);
       Fields fields(*block, block_name);
       CLIENT_RETURN_IF_ERROR(fields.Number({"rope_theta"}, &theta));
       CLIENT_RETURN_IF_ERROR(fields.Number({"partial_rotary_factor"}, &share));
-      CLIENT_RETURN_IF_ERROR(ReadScaling(fields, share, rope));
-      proportional = rope->has_proportional();
+      CLIENT_RETURN_IF_ERROR(ReadScaling(fields, share == 0 ? 1 : share, rope));
       for (const std::string& key : fields.Unused()) NotUnderstood(fields, key);
     }
     rope->set_base(theta);
-    if (share != 1 && !proportional) {
-      if (model_.head_dim == 0) {
+    if (share == 0) {
+      share = rotary_dim != 0 ? 1 : DefaultShare(model_type_);
+      if (share != 1) {
+        model_.notes.push_back(
+            absl::StrCat("partial_rotary_factor is left out; took ", share,
+                         ", the default of ", model_type_));
+      }
+    }
+    if (share != 1 && !rope->has_proportional()) {
+      if (head_dim == 0) {
         return absl::InvalidArgumentError(
             "partial_rotary_factor needs the size of a head: there is neither "
             "head_dim nor hidden_size with num_attention_heads");
       }
-      rotary_dim =
-          static_cast<int64_t>(static_cast<double>(model_.head_dim) * share);
+      rotary_dim = static_cast<int64_t>(static_cast<double>(head_dim) * share);
     }
-    if (rotary_dim != 0 && rotary_dim != model_.head_dim) {
+    if (rotary_dim != 0 && rotary_dim != head_dim) {
       rope->set_rotary_dim(rotary_dim);
     }
     return absl::OkStatus();
   }
 
+  // What was trained for, and the maximum of a scaling that knows a length of
+  // its own. Those that do not are for the maximum, and reach past it.
+  void SetLengths(const v1::RopeScheme& rope) {
+    const int64_t original =
+        rope.has_yarn()       ? rope.yarn().original_length()
+        : rope.has_llama3()   ? rope.llama3().original_length()
+        : rope.has_longrope() ? rope.longrope().original_length()
+                              : 0;
+    model_.trained_length = original > 0 ? original : max_length_;
+    if (original > 0 && max_length_ > original) {
+      model_.target_length = max_length_;
+    }
+  }
+
+  // Which layers differ from the others, where a pattern of ours can say it.
+  absl::Status ReadLayers() {
+    int64_t period = 0;
+    if (const Json* turns = Unread("no_rope_layers");
+        turns != nullptr && !turns->empty()) {
+      std::vector<bool> stand;  // 1 stands for layers that turn
+      for (const Json& layer : *turns) stand.push_back(layer == 0);
+      period = PeriodOf(stand);
+      if (period > 0) config_.Use("no_rope_layers");
+    } else {
+      if (turns != nullptr) config_.Use("no_rope_layers");
+      CLIENT_RETURN_IF_ERROR(
+          config_.Integer({"no_rope_layer_interval"}, &period));
+    }
+    if (period > 1) {
+      config_.Use("no_rope_layer_interval");
+      model_.layered = model_.scheme;
+      model_.layered->mutable_layers()->set_period(period);
+      return absl::OkStatus();
+    }
+    return ReadWindows();
+  }
+
+  // Layers that see a window alone, and after some of them one that sees all.
+  absl::Status ReadWindows() {
+    const Json* kinds = Unread("layer_types");
+    int64_t window = 0;
+    CLIENT_RETURN_IF_ERROR(config_.Integer({"sliding_window"}, &window));
+    if (kinds == nullptr || window < 1) return absl::OkStatus();
+    std::vector<bool> sees_all;
+    for (const Json& kind : *kinds) {
+      if (kind != "full_attention" && kind != "sliding_attention") {
+        return absl::OkStatus();
+      }
+      sees_all.push_back(kind == "full_attention");
+    }
+    const int64_t period = PeriodOf(sees_all);
+    if (period == 0) return absl::OkStatus();
+    v1::Scheme layered = model_.scheme;
+    if (sliding_ != nullptr) {
+      layered.Clear();
+      CLIENT_RETURN_IF_ERROR(RopeOf(sliding_,
+                                    "rope_parameters.sliding_attention",
+                                    sliding_head_dim_, layered.mutable_rope()));
+    }
+    layered.mutable_layers()->set_period(period);
+    layered.mutable_layers()->set_window(window);
+    *layered.mutable_layers()->add_others()->mutable_scheme() = model_.scheme;
+    model_.layered = std::move(layered);
+    return absl::OkStatus();
+  }
+
+  // A list, which counts as not understood until it is used.
+  const Json* Unread(const std::string& key) {
+    const Json* found = config_.Peek(key);
+    return found != nullptr && found->is_array() ? found : nullptr;
+  }
+
   // Newer configurations have a block for each kind of layer.
-  const Json* OfOneKind(const Json& block, std::string* name) {
+  absl::StatusOr<const Json*> OfOneKind(const Json& block, std::string* name) {
     std::vector<std::string> kinds;
     for (const auto& [key, value] : block.items()) {
       if (value.is_object()) kinds.push_back(key);
@@ -253,12 +343,36 @@ class Reader {
                                         absl::StrJoin(kinds, ", "), "; took ",
                                         chosen));
     absl::StrAppend(name, ".", chosen);
+    sliding_head_dim_ = model_.head_dim;
+    if (chosen == "full_attention") {
+      if (block.contains("sliding_attention") &&
+          block["sliding_attention"].is_object()) {
+        sliding_ = &block["sliding_attention"];
+      }
+      CLIENT_RETURN_IF_ERROR(
+          config_.Integer({"global_head_dim"}, &model_.head_dim));
+    }
     return &block[chosen];
   }
 
   absl::Status ReadScaling(Fields& fields, double share, v1::RopeScheme* rope) {
-    const std::string type = fields.Text({"rope_type", "type"});
+    std::string type;
+    CLIENT_RETURN_IF_ERROR(fields.Text({"rope_type", "type"}, &type));
     fields.Use("type");
+    if (type == "mrope" || (type == "default" && fields.Has("mrope_section"))) {
+      fields.Use("mrope_section");
+      model_.notes.push_back(absl::StrCat(
+          fields.name(),
+          ".mrope_section is not applied: words alone have the same position "
+          "in every section, and turn as without sections"));
+      return absl::OkStatus();
+    }
+    if (type.empty() && fields.Has("factor")) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(fields.name(),
+                       ".factor is there, but no rope_type says "
+                       "what it is a factor of"));
+    }
     if (type.empty() || type == "default") return absl::OkStatus();
     double factor = 0;
     int64_t original = 0;
@@ -396,6 +510,9 @@ class Reader {
   HfModel model_;
   std::string model_type_;
   int64_t max_length_ = 0;
+  // Where layers with a window have a block of their own; else null.
+  const Json* sliding_ = nullptr;
+  int64_t sliding_head_dim_ = 0;
 };
 
 }  // namespace

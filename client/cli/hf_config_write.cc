@@ -136,11 +136,11 @@ absl::StatusOr<Json> WriteHfConfig(const v1::Scheme& scheme, int64_t head_dim) {
         return absl::InvalidArgumentError(
             "no configuration has slopes other than the paper's");
       }
-      Json fields = {{"alibi", true}};
-      if (scheme.alibi().has_bias_max()) {
-        fields["alibi_bias_max"] = scheme.alibi().bias_max();
-      }
-      return fields;
+      if (!scheme.alibi().has_bias_max()) return Json{{"alibi", true}};
+      // Those that have the maximum keep both there.
+      return Json{
+          {"attn_config", Json{{"alibi", true},
+                               {"alibi_bias_max", scheme.alibi().bias_max()}}}};
     }
     case v1::Scheme::kT5Bias: {
       const v1::T5BiasScheme& t5 = scheme.t5_bias();
@@ -169,6 +169,18 @@ std::vector<std::string> UnwrittenOf(const v1::Scheme& scheme) {
           "layout is left out: model_type decides it, and most models turn "
           "halves of a head, not neighbouring channels as this scheme does; "
           "locus convert-layout permutes weights");
+    }
+    if (scheme.rope().has_ntk()) {
+      notes.emplace_back(
+          "ntk is written as a type of its own, which no released library "
+          "knows: a larger rope_theta says the same");
+    }
+    if (scheme.rope().has_longrope() &&
+        (scheme.rope().longrope().short_factors().empty() ||
+         scheme.rope().longrope().long_factors().empty())) {
+      notes.emplace_back(
+          "a list of factors of longrope is left out and means all 1, but "
+          "libraries want both, one number for each pair");
     }
     if (scheme.rope().angles() == v1::ROPE_ANGLES_FLOAT32) {
       notes.emplace_back("angles is left out: no configuration has it");

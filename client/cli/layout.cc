@@ -8,12 +8,13 @@
 namespace locus::client {
 namespace {
 
-absl::Status Check(const LayoutChange& change, const v1::Tensor& tensor) {
-  if (change.axis < 0 || change.axis >= tensor.shape_size()) {
+absl::Status Check(const LayoutChange& change, int64_t axis,
+                   const v1::Tensor& tensor) {
+  if (axis < 0 || axis >= tensor.shape_size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--axis is ", change.axis, "; the tensor is ", ShapeName(tensor)));
   }
-  const int64_t channels = tensor.shape(static_cast<int>(change.axis));
+  const int64_t channels = tensor.shape(static_cast<int>(axis));
   if (change.head_count < 1 || channels % change.head_count != 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("--heads is ", change.head_count, "; ", channels,
@@ -32,19 +33,22 @@ absl::Status Check(const LayoutChange& change, const v1::Tensor& tensor) {
 }  // namespace
 
 absl::Status ChangeLayout(const LayoutChange& change, v1::Tensor* tensor) {
-  if (const absl::Status checked = Check(change, *tensor); !checked.ok()) {
+  const int64_t axis =
+      change.axis < 0 ? change.axis + tensor->shape_size() : change.axis;
+  if (const absl::Status checked = Check(change, axis, *tensor);
+      !checked.ok()) {
     return checked;
   }
-  const int64_t channels = tensor->shape(static_cast<int>(change.axis));
+  const int64_t channels = tensor->shape(static_cast<int>(axis));
   const int64_t dim = channels / change.head_count;
   const int64_t turned = change.rotary_dim == 0 ? dim : change.rotary_dim;
   // What lies before the axis, and the bytes of one channel after it.
   int64_t before = 1;
-  for (int64_t n = 0; n < change.axis; ++n) {
+  for (int64_t n = 0; n < axis; ++n) {
     before *= tensor->shape(static_cast<int>(n));
   }
   int64_t bytes = ElementSize(tensor->dtype());
-  for (int64_t n = change.axis + 1; n < tensor->shape_size(); ++n) {
+  for (int64_t n = axis + 1; n < tensor->shape_size(); ++n) {
     bytes *= tensor->shape(static_cast<int>(n));
   }
   const std::string from = tensor->data();

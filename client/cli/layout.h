@@ -14,7 +14,8 @@ struct LayoutChange {
   int64_t head_count = 0;
   // Of each head, from its first channel on; 0: all of it.
   int64_t rotary_dim = 0;
-  // The one that the heads' channels lie along.
+  // The one that the heads' channels lie along; negative ones count from the
+  // last.
   int64_t axis = 0;
 };
 

@@ -34,6 +34,7 @@ Examples:
   locus load --ramp 100:5000 --duration 1m --fail-above p99=20ms
   locus load --steps 500,1000,2000 --duration 30s
   locus load --replay starts.txt                  # a start time a line
+  locus load health --rate 100 --server dns:///locus:50051
   locus load --slo p99=5ms                        # the highest rate that holds
   locus load compare before.json after.json
 
@@ -94,7 +95,6 @@ absl::StatusOr<LoadRunner> MakeRunner(const LoadFlags& flags,
                                  : "a server in this process",
                    .method = request.method,
                    .request_bytes = static_cast<int64_t>(bytes.size()),
-                   .connections = flags.connections,
                    .threads = flags.threads};
   const grpc::Slice slice(bytes);
   options.target.method = request.method;
@@ -107,6 +107,8 @@ absl::StatusOr<LoadRunner> MakeRunner(const LoadFlags& flags,
   options.heed_pushback = flags.heed_pushback;
   CLIENT_ASSIGN_OR_RETURN(options.channels,
                           OpenChannels(flags, session, *timeout));
+  // One to each server at least.
+  options.setup.connections = static_cast<int>(options.channels.size());
   return runner;
 }
 
@@ -162,9 +164,14 @@ absl::StatusOr<Outcome> Run(const LoadFlags& flags) {
                           MakeRunner(flags, request, session));
   CLIENT_ASSIGN_OR_RETURN(const load::Report report,
                           Measure(flags, plan, runner));
-  CLIENT_RETURN_IF_ERROR(WriteLoadFiles(flags.out, report));
   Outcome outcome{
       .text = FormatLoadAs(flags.common.json ? "json" : flags.format, report)};
+  // What was measured is told even where it cannot be kept.
+  if (const absl::Status written = WriteLoadFiles(flags.out, report);
+      !written.ok()) {
+    WriteError(ErrorLine(written));
+    outcome.exit_code = 1;
+  }
   for (const std::string& violation : report.violations) {
     WriteError(violation);
   }
@@ -254,7 +261,8 @@ void AddLoad(CLI::App& app, Action& action) {
   AddRequestFlags(*command, flags->request);
   AddPlanFlags(*command, flags->plan);
   const auto client = Adder(*command, "Client");
-  client("--connections", flags->connections, "N", "Sockets to the server")
+  client("--connections", flags->connections, "N",
+         "Sockets to the server; to several, to each in turn")
       ->capture_default_str();
   client("--threads", flags->threads, "N",
          "Pairs of threads that send and receive")

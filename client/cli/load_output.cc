@@ -54,6 +54,7 @@ absl::Status CheckLoadFiles(const std::vector<std::string>& paths) {
       return UsageError(absl::StrCat(
           "--out: ", path, " must end in .json, .csv, .prom or .txt"));
     }
+    CLIENT_RETURN_IF_ERROR(CheckWritable(path));
   }
   return absl::OkStatus();
 }

@@ -15,7 +15,7 @@ absl::Status CheckLoadFormat(const std::string& format);
 std::string FormatLoadAs(const std::string& format, const load::Report& report);
 
 // Files have the form that their names end in: .json, .csv, .prom or .txt. A
-// usage error for any other.
+// usage error for any other, and an error for what cannot be written.
 absl::Status CheckLoadFiles(const std::vector<std::string>& paths);
 absl::Status WriteLoadFiles(const std::vector<std::string>& paths,
                             const load::Report& report);

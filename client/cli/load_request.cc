@@ -20,6 +20,7 @@ constexpr char kListSchemes[] = "list-schemes";
 constexpr char kEncode[] = "encode";
 constexpr char kAttend[] = "attend";
 constexpr char kCheckProperties[] = "check-properties";
+constexpr char kHealth[] = "health";
 
 FlagHints Hints() {
   return {{"scheme", "--scheme"},     {"schemes", "--scheme"},
@@ -44,8 +45,9 @@ absl::Status CheckFlags(const LoadRequestFlags& flags) {
   if (flags.causal && flags.rpc != kAttend) {
     return UsageError("--causal is for attend");
   }
-  if (!flags.scheme.empty() && flags.rpc == kListSchemes) {
-    return UsageError("--scheme: list-schemes has none");
+  if (!flags.scheme.empty() &&
+      (flags.rpc == kListSchemes || flags.rpc == kHealth)) {
+    return UsageError(absl::StrCat("--scheme: ", flags.rpc, " has none"));
   }
   if (flags.length.has_value() && !flags.payload.empty()) {
     return UsageError("--length and --payload both say how large; give one");
@@ -100,17 +102,20 @@ absl::StatusOr<v1::EncodeRequest> Encode(const LoadRequestFlags& flags) {
   v1::EncodeRequest request;
   CLIENT_ASSIGN_OR_RETURN(*request.mutable_scheme(), Scheme(flags));
   const int64_t dim = flags.dim.value_or(64);
-  CLIENT_ASSIGN_OR_RETURN(const int64_t length, Length(flags, dim, 16));
   // A payload is something to apply the scheme to; otherwise a few bytes ask
-  // for a table.
+  // for a table. To schemes on scores the same numbers are heads, queries and
+  // keys.
   if (!flags.payload.empty()) {
+    const int64_t heads = flags.head_count.value_or(1);
+    CLIENT_ASSIGN_OR_RETURN(const int64_t rows, Length(flags, heads * dim, 0));
     CLIENT_ASSIGN_OR_RETURN(*request.mutable_input(),
-                            Numbers(flags.dtype, {length, dim}));
+                            Numbers(flags.dtype, {heads, rows, dim}));
     return request;
   }
   const auto dtype = ParseDataType(flags.dtype);
   if (!dtype.ok()) return AsUsage(dtype.status(), "--dtype");
-  request.mutable_positions()->mutable_range()->set_count(length);
+  request.mutable_positions()->mutable_range()->set_count(
+      flags.length.value_or(16));
   request.set_dim(dim);
   request.set_head_count(flags.head_count.value_or(0));
   request.set_dtype(*dtype);
@@ -153,11 +158,15 @@ absl::Status Call(const v1::AttendRequest& request, Client& client) {
 absl::Status Call(const v1::CheckPropertiesRequest& request, Client& client) {
   return client.CheckProperties(request).status();
 }
+absl::Status Call(const grpc::health::v1::HealthCheckRequest& request,
+                  Client& client) {
+  return client.CheckHealth(request.service()).status();
+}
 
 }  // namespace
 
 std::vector<std::string> LoadRpcs() {
-  return {kListSchemes, kEncode, kAttend, kCheckProperties};
+  return {kListSchemes, kEncode, kAttend, kCheckProperties, kHealth};
 }
 
 std::string LoadRequest::Serialized() const {
@@ -177,6 +186,9 @@ absl::StatusOr<LoadRequest> MakeLoadRequest(const LoadRequestFlags& flags) {
   } else if (flags.rpc == kCheckProperties) {
     request.method = "/locus.v1.EvaluationService/CheckProperties";
     CLIENT_ASSIGN_OR_RETURN(request.message, Check(flags));
+  } else if (flags.rpc == kHealth) {
+    request.method = "/grpc.health.v1.Health/Check";
+    request.message = grpc::health::v1::HealthCheckRequest();
   } else {
     request.method = "/locus.v1.EncodingService/ListSchemes";
     request.message = v1::ListSchemesRequest();

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/client.h"
+#include "grpc/health/v1/health.pb.h"
 
 namespace locus::client {
 
@@ -29,13 +30,13 @@ struct LoadRequest {
   // "/locus.v1.EncodingService/Encode".
   std::string method;
   std::variant<v1::ListSchemesRequest, v1::EncodeRequest, v1::AttendRequest,
-               v1::CheckPropertiesRequest>
+               v1::CheckPropertiesRequest, grpc::health::v1::HealthCheckRequest>
       message;
 
   std::string Serialized() const;
 };
 
-// list-schemes, encode, attend, check-properties.
+// list-schemes, encode, attend, check-properties, health.
 std::vector<std::string> LoadRpcs();
 
 // A usage error if flags make no sense or do not go together.

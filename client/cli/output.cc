@@ -28,8 +28,9 @@ absl::Status WriteOutput(absl::string_view text) {
   return UnlessUnread(WriteDescriptor(STDOUT_FILENO, text, "standard output"));
 }
 
-absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor) {
-  return UnlessUnread(WriteNpy(path, tensor));
+absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor,
+                         const std::string& descr) {
+  return UnlessUnread(WriteNpy(path, tensor, descr));
 }
 
 void WriteError(absl::string_view line) {

@@ -14,7 +14,8 @@ namespace locus::client {
 absl::Status WriteOutput(absl::string_view text);
 
 // WriteNpy with the same indulgence.
-absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor);
+absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor,
+                         const std::string& descr = "");
 
 // `locus: <line>` to standard error.
 void WriteError(absl::string_view line);

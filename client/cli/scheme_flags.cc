@@ -67,11 +67,20 @@ void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
 }
 
 absl::StatusOr<std::vector<v1::Scheme>> ReadConfigs(
-    const std::vector<std::string>& paths) {
+    const std::vector<std::string>& paths, int64_t layer_count) {
   std::vector<v1::Scheme> schemes;
   for (const std::string& path : paths) {
     CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadConfig(path));
-    schemes.push_back(std::move(model.scheme));
+    if (!model.layered) {
+      schemes.push_back(std::move(model.scheme));
+    } else if (model.layered->layers().period() <= layer_count) {
+      schemes.push_back(*std::move(model.layered));
+    } else {
+      WriteError(absl::StrCat("--hf-config: layers differ in turns of ",
+                              model.layered->layers().period(),
+                              "; all are alike here, for lack of layers"));
+      schemes.push_back(std::move(model.scheme));
+    }
   }
   return schemes;
 }

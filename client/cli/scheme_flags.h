@@ -1,6 +1,7 @@
 // The flags that name a scheme.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -24,8 +25,9 @@ void AddSchemeFlags(CLI::App& command, SchemeFlags& flags);
 // below of what was not understood.
 void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
                     const char* group = "OPTIONS");
+// Layers that differ are kept where there are so many that each kind has one.
 absl::StatusOr<std::vector<v1::Scheme>> ReadConfigs(
-    const std::vector<std::string>& paths);
+    const std::vector<std::string>& paths, int64_t layer_count = 1);
 
 // A usage error if the text or the file makes no sense. What a configuration
 // holds that was not understood is said on standard error.

@@ -2,6 +2,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -19,11 +20,13 @@ namespace {
 constexpr char kExamples[] = R"(Examples:
   locus schemes
   locus schemes rope
+  locus schemes --markdown                # the table of the README
   locus schemes --json --server localhost:50051)";
 
 struct SchemesFlags {
   CommonFlags common;
   std::string name;
+  bool markdown = false;
 };
 
 // "SCHEME_SITE_QUERIES_AND_KEYS" as "queries and keys".
@@ -83,6 +86,47 @@ std::string FormatOne(const v1::SchemeDescription& scheme) {
   return absl::StrCat(text, "\n", FormatRows(rows));
 }
 
+// "`base`, `layout` (interleaved, halves), and one scaling: `linear`, `ntk`":
+// what is inside a group is left to the description of the scheme.
+std::string MarkdownParameters(const v1::SchemeDescription& scheme) {
+  std::vector<std::string> names;
+  std::vector<std::string> groups;
+  std::string kind;
+  for (const v1::SchemeParameter& parameter : scheme.parameters()) {
+    if (absl::StrContains(parameter.name(), ".")) continue;
+    std::string name = absl::StrCat("`", parameter.name(), "`");
+    if (parameter.type() == "group") {
+      groups.push_back(std::move(name));
+      kind = parameter.range().substr(parameter.range().rfind(' ') + 1);
+      continue;
+    }
+    if (parameter.choices_size() > 0) {
+      absl::StrAppend(&name, " (",
+                      Words(absl::StrJoin(parameter.choices(), ", "), ""), ")");
+    }
+    names.push_back(std::move(name));
+  }
+  if (!groups.empty()) {
+    names.push_back(absl::StrCat("and at most one ", kind, ": ",
+                                 absl::StrJoin(groups, ", ")));
+  }
+  return absl::StrJoin(names, ", ");
+}
+
+std::string FormatMarkdown(const v1::ListSchemesResponse& response) {
+  std::string text =
+      "| name | acts on | parameters | past the training length |\n"
+      "|---|---|---|---|\n";
+  for (const v1::SchemeDescription& scheme : response.schemes()) {
+    const std::string parameters = MarkdownParameters(scheme);
+    absl::StrAppend(
+        &text, "| `", scheme.name(), "` | ", SiteName(scheme.acts_on()),
+        scheme.causal_only() ? ", causal" : "", " | ", parameters,
+        parameters.empty() ? "| " : " | ", scheme.beyond_training(), " |\n");
+  }
+  return text;
+}
+
 absl::StatusOr<v1::SchemeDescription> Find(
     const v1::ListSchemesResponse& response, const std::string& name) {
   std::vector<std::string> names;
@@ -100,6 +144,7 @@ absl::StatusOr<Outcome> Run(const SchemesFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const v1::ListSchemesResponse response,
                           session.client->ListSchemes());
   Outcome outcome;
+  if (flags.markdown) return Outcome{.text = FormatMarkdown(response)};
   if (flags.name.empty()) {
     if (!flags.common.json) return Outcome{.text = FormatAll(response)};
     CLIENT_ASSIGN_OR_RETURN(outcome.text, MessageJson(response));
@@ -121,6 +166,8 @@ void AddSchemes(CLI::App& app, Action& action) {
   auto flags = std::make_shared<SchemesFlags>();
   command->add_option("name", flags->name, "Describe this scheme")
       ->type_name("NAME");
+  command->add_flag("--markdown", flags->markdown,
+                    "The table of all schemes in Markdown");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

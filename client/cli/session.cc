@@ -67,6 +67,7 @@ void AddServiceFlags(CLI::App& command, CommonFlags& flags) {
                         "it, the service runs inside this process"
                       : "Where the service is")
       ->type_name("HOST:PORT")
+      ->envname("LOCUS_SERVER")
       ->capture_default_str()
       ->group("Service");
   command.add_option("--timeout", flags.timeout, "How long a call may take")

@@ -1,5 +1,6 @@
 #include "client/load/connections.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
@@ -11,11 +12,15 @@
 namespace locus::client::load {
 
 absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
-    const std::string& address, int count, int64_t timeout_nanos,
+    const std::string& addresses, int count, int64_t timeout_nanos,
     const SecurityOptions& options) {
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<std::string> servers,
+                          SplitAddresses(addresses));
   CLIENT_ASSIGN_OR_RETURN(const std::shared_ptr<const Security> security,
                           Security::Load(options));
-  CLIENT_RETURN_IF_ERROR(security->CheckAddress(address));
+  for (const std::string& server : servers) {
+    CLIENT_RETURN_IF_ERROR(security->CheckAddress(server));
+  }
   grpc::ChannelArguments arguments = MakeChannelArguments({});
   // Channels to one address share their connection through a pool that belongs
   // to the process, unless each has a pool of its own.
@@ -23,8 +28,10 @@ absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
   // A call that fails is to be counted, not hidden.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   std::vector<std::shared_ptr<grpc::Channel>> channels;
+  count = std::max(count, static_cast<int>(servers.size()));
   for (int i = 0; i < count; ++i) {
-    channels.push_back(security->MakeChannel(address, arguments));
+    channels.push_back(
+        MakeChannel(servers[i % servers.size()], arguments, *security));
     // All connect at the same time.
     channels.back()->GetState(/*try_to_connect=*/true);
   }
@@ -33,8 +40,8 @@ absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
   for (int i = 0; i < count; ++i) {
     if (!channels[i]->WaitForConnected(deadline)) {
       return absl::UnavailableError(
-          absl::StrCat("cannot reach ", address, ": ", i, " of ", count,
-                       " connections could be made in time"));
+          absl::StrCat("cannot reach ", servers[i % servers.size()], ": ", i,
+                       " of ", count, " connections could be made in time"));
     }
   }
   return channels;

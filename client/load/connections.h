@@ -15,11 +15,13 @@ class Channel;
 
 namespace locus::client::load {
 
-// As many connections as asked for, each a socket of its own, all connected.
-// INVALID_ARGUMENT if `security` cannot be had; UNAVAILABLE if that takes
-// longer than the time given.
+// As many connections as asked for, each a socket of its own, all connected;
+// to a list of servers with commas, to each in turn, and one to each at least;
+// to a name of several servers (dns:), one of each connection to every server.
+// INVALID_ARGUMENT if `addresses` or `security` make no sense; UNAVAILABLE if
+// that takes longer than the time given.
 absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
-    const std::string& address, int count, int64_t timeout_nanos,
+    const std::string& addresses, int count, int64_t timeout_nanos,
     const SecurityOptions& security = {});
 
 }  // namespace locus::client::load

@@ -438,6 +438,20 @@ class RemoteTest(CliTest):
                                         "status": "SERVING"})
             self.fails(1, "NOT_FOUND", "health", "--server", address, "--service", "absent")
 
+    def test_health_finds_the_server_beside_it(self):
+        with self.server() as address:
+            everywhere = address.replace("127.0.0.1", "0.0.0.0")
+            for variables in ({"LOCUS_LISTEN": address}, {"LOCUS_LISTEN": everywhere},
+                              {"LOCUS_SERVER": address, "LOCUS_LISTEN": NOWHERE}):
+                self.assertEqual(self.ok("health", env={**os.environ, **variables}),
+                                 f"{address} SERVING\n")
+        self.fails(1, f"cannot reach {NOWHERE}", "health",
+                   env={**os.environ, "LOCUS_LISTEN": NOWHERE})
+
+    def test_every_command_takes_its_server_from_the_environment(self):
+        self.fails(1, f"cannot reach {NOWHERE}", "schemes",
+                   env={**os.environ, "LOCUS_SERVER": NOWHERE})
+
 
 if __name__ == "__main__":
     unittest.main(argv=[sys.argv[0], *sys.argv[4:]])

@@ -29,6 +29,21 @@ TEST(FileTest, ReplacedFileKeepsItsMode) {
   EXPECT_EQ(folder.Read("a"), "new");
 }
 
+TEST(FileTest, WhatCanBeWrittenIsKnownBeforehand) {
+  const TemporaryFolder folder;
+  const std::string path = folder.Write("a", "old");
+  for (const std::string& good :
+       {path, folder.Path("b"), std::string("-"), std::string("/dev/null")}) {
+    EXPECT_TRUE(CheckWritable(good).ok()) << good;
+  }
+  for (const std::string& bad : {folder.Path("absent/b"), folder.Path("")}) {
+    EXPECT_THAT(std::string(CheckWritable(bad).message()),
+                HasSubstr("cannot write"));
+  }
+  EXPECT_EQ(folder.Read("a"), "old");
+  EXPECT_EQ(folder.FileCount(), 1);
+}
+
 TEST(FileTest, LinkIsWrittenThrough) {
   const TemporaryFolder folder;
   folder.Write("a", "old");

@@ -11,13 +11,15 @@ import os
 import pty
 import re
 import select
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+from tools import needs  # noqa: E402 (found through the line above)
 
 LOCUS, LOCUSD, EMPTY = sys.argv[1:4]
 SHORT = ("--duration", "300ms", "--warm-up", "0", "--quiet")
@@ -118,10 +120,24 @@ class CallsTest(LoadTest):
             self.assertEqual(document["compute_us"]["count"], document["calls"]["ok"])
             self.assertGreaterEqual(document["latency_us"]["p50"], document["compute_us"]["p50"])
 
+    def test_health_can_be_asked_often(self):
+        document = self.document("health", "--rate", "50")
+        self.assertEqual(document["setup"]["method"], "/grpc.health.v1.Health/Check")
+        self.assertEqual(document["statuses"], {"OK": 15})
+
     def test_payload(self):
         document = self.document("attend", "--payload", "300kB", "--rate", "10")
         self.assertAlmostEqual(document["setup"]["request_bytes"], 300000, delta=5000)
         self.assertEqual(document["calls"]["ok"], 3)
+
+    def test_every_scheme_takes_a_payload(self):
+        listed = subprocess.run([LOCUS, "schemes", "--json"], capture_output=True, text=True,
+                                check=True)
+        for scheme in json.loads(listed.stdout)["schemes"]:
+            document = self.document("encode", "--scheme", scheme["name"], "--payload", "64KiB",
+                                     "--rate", "10")
+            self.assertAlmostEqual(document["setup"]["request_bytes"], 65536, delta=100)
+            self.assertEqual(document["statuses"], {"OK": 3}, scheme["name"])
 
     def test_loads(self):
         with open(self.path("starts"), "w", encoding="utf-8") as file:
@@ -186,7 +202,7 @@ class OutputTest(LoadTest):
         self.assertIn('locus_load_calls_total{method="/locus.v1.EncodingService/Encode",'
                       'code="OK"} 30\n', texts["run.prom"])
 
-    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    @needs("promtool")
     def test_promtool_accepts_the_metrics(self):
         text = self.ok(*SHORT, "--rate", "100", "--format", "prometheus")
         checked = subprocess.run(["promtool", "check", "metrics"], input=text, text=True,
@@ -238,6 +254,27 @@ class OutputTest(LoadTest):
         self.fails(2, "small.txt: is not a", "compare", small, self.saved("small.txt"))
         self.fails(2, "cannot read", "compare", small, "/nonexistent.json")
         self.fails(2, "p98=1%", "compare", small, small, "--fail-above", "p98=1%")
+
+
+    def test_a_file_that_cannot_be_written_is_told_before_the_run(self):
+        start = time.monotonic()
+        for path in (self.path("absent/run.json"), "/proc/run.json"):
+            result = self.fails(1, "cannot write " + path, "--server", self.server, "--duration",
+                                "60s", "-o", path)
+            self.assertEqual(result.stdout, "")
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_what_was_measured_is_told_even_if_it_cannot_be_kept(self):
+        # It takes nothing, but says so only when one writes.
+        result = self.fails(1, "cannot write .*No space left", "--server", self.server, *SHORT,
+                            "-o", self.full())
+        self.assertIn("Encode on " + self.server, result.stdout)
+
+    def full(self):
+        path = self.path("full.txt")
+        os.symlink("/dev/full", path)
+        return path
 
 
 class LimitsTest(LoadTest):

@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 LOCUS = sys.argv[1]
+README = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "README.md")
 HALVES = "layout: ROPE_LAYOUT_HALF_SPLIT"
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
          "num_key_value_heads": 8, "max_position_embeddings": 4096, "vocab_size": 32000}
@@ -51,12 +52,16 @@ def run(*arguments):
 
 
 def write_npy(path, shape, values, code):
-    descr = {"f": "<f4", "d": "<f8"}[code]
+    write_npy_bytes(path, {"f": "<f4", "d": "<f8"}[code], shape,
+                    array.array(code, values).tobytes())
+
+
+def write_npy_bytes(path, descr, shape, data):
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
     header += " " * (-(11 + len(header)) % 64) + "\n"
     with open(path, "wb") as file:
         file.write(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little"))
-        file.write(header.encode() + array.array(code, values).tobytes())
+        file.write(header.encode() + data)
 
 
 def read_npy(path):
@@ -98,6 +103,13 @@ class ToolTest(unittest.TestCase):
         """The scheme as text, and the notes."""
         out, notes = self.ok("hf-config", "--hf-config", self.config(fields))
         return re.match(r"scheme +(.*?) *\n", out).group(1), notes
+
+
+class ReadmeTest(ToolTest):
+    def test_the_table_of_schemes_is_what_the_server_lists(self):
+        table, _ = self.ok("schemes", "--markdown")
+        with open(README, encoding="utf-8") as file:
+            self.assertIn(f"## The schemes\n\n{table}\n", file.read())
 
 
 class ReadConfigTest(ToolTest):
@@ -159,7 +171,7 @@ class ReadConfigTest(ToolTest):
         self.assertTrue(scheme.startswith("rope"))
 
     def test_says_what_it_did_not_understand(self):
-        _, notes = self.scheme_of({**LLAMA, "no_rope_layers": [1, 0], "rope_local_base_freq": 1e4,
+        _, notes = self.scheme_of({**LLAMA, "no_rope_layers": [0, 1], "rope_local_base_freq": 1e4,
                                    "rope_scaling": {"type": "linear", "factor": 2, "wobble": 1}})
         for name in ("no_rope_layers", "rope_local_base_freq", "rope_scaling.wobble"):
             self.assertIn(f"not understood: {name}\n", notes)
@@ -178,7 +190,7 @@ class ReadConfigTest(ToolTest):
         scheme = ("--scheme", f"rope {{ {HALVES} linear {{ factor: 2 }} }}")
         for command in (("encode", "--dim", "8", "--positions", "0:5"),
                         ("attend", "--tokens", "a b c", "--dim", "8"),
-                        ("explain", "--dim", "8", "--json"),
+                        ("explain", "--dim", "8", "--json", "--trained", "4096"),
                         ("check", "--json"),
                         ("evaluate", "--pattern", "--no-out", "--quiet", "--dim", "16",
                          "--train-length", "8")):
@@ -187,6 +199,20 @@ class ReadConfigTest(ToolTest):
                                  self.ok(*command, *scheme))
         # On its own it says what it means.
         self.assertEqual(self.ok("--hf-config", path), self.ok("hf-config", "--hf-config", path))
+
+
+    def test_layers_that_differ_are_evaluated_where_there_are_enough(self):
+        path = self.config({**LLAMA, "model_type": "smollm3", "no_rope_layer_interval": 2})
+        out, notes = self.ok("hf-config", "--hf-config", path)
+        self.assertRegex(out, r"with layers +rope .* layers { period: 2 }")
+        self.assertEqual(notes, "")
+        common = ("evaluate", "--no-out", "--quiet", "--task", "copy", "--steps", "2",
+                  "--dim", "16", "--heads", "2", "--train-length", "8", "--json")
+        kept, notes = self.ok(*common, "--layers", "2", "--hf-config", path)
+        self.assertEqual(notes, "")
+        self.assertIn("layers", kept)
+        _, notes = self.ok(*common, "--hf-config", path)
+        self.assertIn("layers differ in turns of 2", notes)
 
 
 class WriteConfigTest(ToolTest):
@@ -199,7 +225,8 @@ class WriteConfigTest(ToolTest):
             scheme = f"rope {{ base: 500000 {HALVES}{meaning} }}"
             with self.subTest(scheme):
                 fields, notes = self.written(scheme)
-                self.assertEqual(notes, "")
+                if " ntk " not in scheme:
+                    self.assertEqual(notes, "")
                 self.assertEqual(self.scheme_of({"head_dim": 4, **fields}), (scheme, ""))
 
     def test_defaults_are_written_out(self):
@@ -221,6 +248,7 @@ class WriteConfigTest(ToolTest):
     def test_says_what_it_left_out(self):
         for scheme, word in (("rope", "layout"), ("rope { layout: INTERLEAVED }", "layout"),
                              (f"rope {{ {HALVES} angles: FLOAT32 }}", "angles"),
+                             (f"rope {{ {HALVES} longrope {{}} }}", "a list of factors of longrope"),
                              ("t5_bias { bidirectional: true }", "bidirectional"),
                              ("alibi { symmetric: true }", "symmetric")):
             _, notes = self.written(scheme)
@@ -257,6 +285,26 @@ class ConvertLayoutTest(ToolTest):
             back = self.converted("b.npy", shape, there, code, "--to", "interleaved", *flags)
             self.assertEqual(back, (shape, values))
 
+    def test_axes_count_from_the_end_too(self):
+        flags = ("--to", "half-split", "--heads", "2")
+        last = self.converted("a.npy", (3, 8), range(24), "f", *flags, "--axis", "-1")
+        self.assertEqual(last, self.converted("b.npy", (3, 8), range(24), "f", *flags,
+                                              "--axis", "1"))
+
+    def test_integers_keep_their_type(self):
+        for code, descr in (("b", "|i1"), ("B", "|u1"), ("h", "<i2"), ("i", "<i4"), ("q", "<i8")):
+            values = [*range(8)] if code == "B" else [*range(-4, 4)]
+            data = array.array(code, values)
+            write_npy_bytes(self.path("in.npy"), descr, (8,), data.tobytes())
+            self.ok("convert-layout", "--to", "half-split", "--heads", "1", self.path("in.npy"),
+                    self.path("out.npy"))
+            with open(self.path("out.npy"), "rb") as file:
+                raw = file.read()
+            self.assertIn(f"'{descr}'".encode(), raw)
+            order = [0, 2, 4, 6, 1, 3, 5, 7]
+            self.assertEqual(raw[-len(data.tobytes()):],
+                             array.array(code, [values[n] for n in order]).tobytes())
+
     def test_the_tail_of_a_partly_turned_head_stays(self):
         _, values = self.converted("out.npy", (12,), range(12), "f", "--to", "half-split",
                                    "--heads", "2", "--rotary-dim", "4")
@@ -286,7 +334,8 @@ class ConvertLayoutTest(ToolTest):
         for flags, pattern in ((("--to", "sideways", "--heads", "2"), "--to"),
                                (("--to", "half-split", "--heads", "5"), "--heads"),
                                (("--to", "half-split", "--heads", "4"), "--rotary-dim"),
-                               (("--to", "half-split", "--heads", "2", "--axis", "2"), "--axis")):
+                               (("--to", "half-split", "--heads", "2", "--axis", "2"), "--axis"),
+                               (("--to", "half-split", "--heads", "2", "--axis", "-3"), "--axis")):
             self.fails(pattern, "convert-layout", *flags, self.path("in.npy"), self.path("o.npy"))
         self.assertFalse(os.path.exists(self.path("o.npy")))
 
@@ -304,6 +353,62 @@ class ExplainTest(ToolTest):
             self.assertAlmostEqual(pair["trained_turns"], 50 * w / (2 * math.pi), places=12)
             self.assertAlmostEqual(pair["target_turns"], 50 * w / (2 * math.pi), places=12)
         self.assertEqual(found["never_completed"], [1])
+
+    def test_the_factor_makes_the_target_length(self):
+        for scaling in ("linear", "ntk", "proportional"):
+            found = self.explained(f"rope {{ {scaling} {{ factor: 4 }} }}", "--dim", "16",
+                                   "--trained", "512")
+            self.assertEqual((found["trained_length"], found["target_length"]), (512, 2048))
+
+    def test_the_ramp_is_the_scalings_whatever_lengths_are_asked_for(self):
+        scheme = "rope { yarn { factor: 4 original_length: 4096 } }"
+        ramp = [pair["ramp"] for pair in self.explained(scheme, "--dim", "16")["pairs"]]
+        self.assertEqual(ramp, [0, 0, 0, 0.25, 0.5, 0.75, 1, 1])
+        for flags in (("--trained", "100"), ("--target", "5000"),
+                      ("--trained", "100", "--target", "150")):
+            found = self.explained(scheme, "--dim", "16", *flags)
+            self.assertEqual([pair["ramp"] for pair in found["pairs"]], ramp, flags)
+
+    def test_what_depends_on_the_length_is_shown_at_the_target(self):
+        found = self.explained("rope { dynamic_ntk { factor: 4 max_position: 64 } }", "--dim", "16")
+        self.assertEqual(found["target_length"], 256)
+        base = 10000 * (4 * 256 / 64 - 3) ** (16 / 14)
+        for k, pair in enumerate(found["pairs"]):
+            self.assertAlmostEqual(pair["frequency"] * base ** (k / 8), 1, places=12)
+            self.assertAlmostEqual(pair["target_turns"],
+                                   256 * pair["frequency"] / (2 * math.pi), places=12)
+        found = self.explained("rope { longrope { factor: 32 original_length: 512 long_factors: 2 "
+                               "long_factors: 64 } }", "--dim", "4")
+        self.assertAlmostEqual(found["pairs"][1]["stretched"], 64, places=9)
+
+    def test_pairs_that_stand_still_do_not_turn(self):
+        text, _ = self.ok("explain", "--scheme", "rope { base: 10 proportional { share: 0.5 } }",
+                          "--dim", "8", "--trained", "4096")
+        self.assertIn("every pair that turns does so at least once within 4096; 2 of 4 stand still",
+                      text)
+
+    def test_a_configuration_brings_its_lengths(self):
+        path = self.config({**LLAMA, "max_position_embeddings": 131072,
+                            "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+                                             "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                             "original_max_position_embeddings": 8192}})
+        found = json.loads(self.ok("explain", "--hf-config", path, "--json")[0])
+        self.assertEqual((found["trained_length"], found["target_length"]), (8192, 131072))
+        path = self.config(LLAMA)
+        found = json.loads(self.ok("explain", "--hf-config", path, "--json")[0])
+        self.assertEqual((found["trained_length"], found["target_length"]), (4096, 4096))
+
+    def test_decay_of_pairs_and_numbers_of_heads(self):
+        found = self.explained("xpos", "--dim", "4")
+        for k, pair in enumerate(found["pairs"]):
+            self.assertAlmostEqual(pair["decay"], ((2 * k + 1.6) / 5.6) ** (1 / 512), places=14)
+        found = self.explained("kerple { p: 0.5 p: 1 a: 2 a: 3 }")
+        self.assertEqual((found["p"], found["a"]), ([0.5, 1], [2, 3]))
+        self.assertAlmostEqual(found["bias"][1][1], -math.log(4), places=12)
+        for scheme in ("fire", "sandwich"):
+            found = self.explained(scheme, "--heads", "2", "--length", "100")
+            self.assertEqual(found["distances"], [0, 1, 4, 16, 64, 99])
+            self.assertEqual([len(head) for head in found["bias"]], [6, 6])
 
     def test_wavelengths_and_turns_of_a_table(self):
         for layout, frequencies in (("INTERLEAVED", (1, 0.1)), ("HALVES", (1, 0.1)),
@@ -336,8 +441,11 @@ class ExplainTest(ToolTest):
         self.assertEqual(edges, [*range(1, 9), 12, 16, 23, 32, 46, 64, 91])
 
     def test_every_scheme_that_does_something_is_drawn(self):
-        for scheme in ("rope", "xpos", "sinusoidal", "learned { policy: CLAMP }", "alibi",
-                       "t5_bias", "kerple", "fire", "sandwich"):
+        listed = json.loads(self.ok("schemes", "--json")[0])["schemes"]
+        acting = [scheme["name"] for scheme in listed
+                  if scheme["acts_on"] != "SCHEME_SITE_NOWHERE"]
+        self.assertGreaterEqual(len(acting), 9)
+        for scheme in acting:
             for suffix in ("svg", "png"):
                 picture = self.path(f"picture.{suffix}")
                 self.ok("explain", "--scheme", scheme, "--plot", picture)

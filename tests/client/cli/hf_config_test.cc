@@ -1,7 +1,9 @@
 #include "client/cli/hf_config.h"
 
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "gmock/gmock.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
@@ -143,7 +145,7 @@ TEST(HfConfigTest, RelativeBiasAndTables) {
 TEST(HfConfigTest, SaysWhatItDidNotUnderstand) {
   const HfModel model = MustRead(R"({
     "rope_scaling": {"type": "linear", "factor": 2, "wobble": 3},
-    "rope_swirl": true, "no_rope_layers": [1, 0], "tie_weights": true})");
+    "rope_swirl": true, "no_rope_layers": [0, 1], "tie_weights": true})");
   EXPECT_THAT(model.notes, Contains("not understood: rope_scaling.wobble"));
   EXPECT_THAT(model.notes, Contains("not understood: rope_swirl"));
   EXPECT_THAT(model.notes, Contains("not understood: no_rope_layers"));
@@ -158,7 +160,12 @@ TEST(HfConfigTest, WhatMakesNoSenseIsRefused) {
         "{\"rope_theta\": \"much\"}",
         "{\"position_embedding_type\": \"relative_key\"}",
         "{\"partial_rotary_factor\": 0.5}",
-        "{\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2}}"}) {
+        "{\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2}}",
+        "{\"rope_scaling\": {\"type\": 7, \"factor\": 2}}",
+        "{\"rope_scaling\": {\"factor\": 2}}", "{}", "{\"alibi\": false}",
+        "{\"model_type\": \"mamba\", \"hidden_size\": 64}",
+        "{\"model_type\": \"mpt\", \"attn_config\": {\"alibi\": false}, "
+        "\"learned_pos_emb\": false}"}) {
     EXPECT_EQ(ReadHfConfig(text).status().code(),
               absl::StatusCode::kInvalidArgument)
         << text;
@@ -183,7 +190,8 @@ TEST(HfConfigTest, TheReverseIsReadBackAsTheSame) {
         "attention_factor: 1.25 } }",
         "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT proportional { share: "
         "0.5 factor: 2 } }",
-        "alibi { }", "t5_bias { bucket_count: 16 max_distance: 99 }",
+        "alibi { }", "alibi { bias_max: 16 }",
+        "t5_bias { bucket_count: 16 max_distance: 99 }",
         "learned { max_length: 77 }"}) {
     v1::Scheme scheme;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &scheme));
@@ -194,6 +202,108 @@ TEST(HfConfigTest, TheReverseIsReadBackAsTheSame) {
   }
 }
 
+TEST(HfConfigTest, SilenceOnPositionsIsNoRope) {
+  EXPECT_THAT(std::string(ReadHfConfig("{}").status().message()),
+              HasSubstr("says nothing of positions"));
+  EXPECT_THAT(
+      std::string(
+          ReadHfConfig(R"({"model_type": "mamba"})").status().message()),
+      HasSubstr("\"mamba\" has no default"));
+  // The library leaves out what is its default.
+  EXPECT_EQ(SchemeOf(R"({"model_type": "llama", "hidden_size": 64})"),
+            "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
+  EXPECT_EQ(SchemeOf(R"({"model_type": "mpt", "d_model": 64})"), "alibi { } ");
+  EXPECT_EQ(SchemeOf(R"({"model_type": "mpt", "max_seq_len": 2048,
+                         "attn_config": {"alibi": false}})"),
+            "learned { max_length: 2048 } ");
+}
+
+TEST(HfConfigTest, SomeModelsTurnAPartUnlessTheySayMore) {
+  for (const auto& [type, turned] : {std::pair("gpt_neox", "rotary_dim: 16"),
+                                     std::pair("stablelm", "rotary_dim: 16"),
+                                     std::pair("phi", "rotary_dim: 32"),
+                                     std::pair("glm4", "rotary_dim: 32")}) {
+    const HfModel model = MustRead(absl::StrCat(
+        R"({"hidden_size": 512, "num_attention_heads": 8, "model_type": ")",
+        type, R"("})"));
+    EXPECT_THAT(TextOf(model.scheme), HasSubstr(turned));
+    EXPECT_THAT(model.notes, Contains(HasSubstr("the default of")));
+  }
+  EXPECT_EQ(SchemeOf(R"({"model_type": "phi", "head_dim": 64,
+                         "partial_rotary_factor": 1.0})"),
+            "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
+}
+
+TEST(HfConfigTest, LayersThatSeeAllMayHaveLargerHeads) {
+  const char* const text = R"({
+    "model_type": "gemma4_text", "head_dim": 256, "global_head_dim": 512,
+    "sliding_window": 512, "max_position_embeddings": 131072,
+    "layer_types": ["sliding_attention", "sliding_attention",
+      "full_attention", "sliding_attention", "sliding_attention",
+      "full_attention"],
+    "rope_parameters": {
+      "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
+      "full_attention": {"rope_type": "proportional", "rope_theta": 1000000.0,
+        "partial_rotary_factor": 0.25}}})";
+  const HfModel model = MustRead(text);
+  EXPECT_EQ(model.head_dim, 512);
+  EXPECT_EQ(model.trained_length, 131072);
+  ASSERT_TRUE(model.layered.has_value());
+  EXPECT_EQ(TextOf(*model.layered),
+            "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } layers { "
+            "period: 3 others { scheme { rope { base: 1000000 layout: "
+            "ROPE_LAYOUT_HALF_SPLIT proportional { share: 0.25 } } } } window: "
+            "512 } ");
+}
+
+TEST(HfConfigTest, LayersWithoutPositionsAreAPattern) {
+  for (const char* const fields :
+       {R"("no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0])",
+        R"("no_rope_layer_interval": 4)",
+        R"("no_rope_layers": [], "no_rope_layer_interval": 4)"}) {
+    const HfModel model =
+        MustRead(absl::StrCat(R"({"model_type": "smollm3", )", fields, "}"));
+    ASSERT_TRUE(model.layered.has_value()) << fields;
+    EXPECT_THAT(TextOf(*model.layered), HasSubstr("layers { period: 4 }"));
+    EXPECT_FALSE(model.scheme.has_layers());
+    EXPECT_THAT(model.notes, IsEmpty());
+  }
+}
+
+TEST(HfConfigTest, OfTwoBlocksTheNewerCounts) {
+  const HfModel model = MustRead(R"({
+    "rope_parameters": {"rope_type": "linear", "factor": 2},
+    "rope_scaling": {"rope_type": "linear", "factor": 8}})");
+  EXPECT_THAT(TextOf(model.scheme), HasSubstr("factor: 2"));
+  EXPECT_THAT(model.notes, Contains(HasSubstr("took rope_parameters")));
+}
+
+TEST(HfConfigTest, SectionsOfSeveralAxesAreNotApplied) {
+  const HfModel model = MustRead(R"({"model_type": "qwen2_vl",
+    "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})");
+  EXPECT_EQ(TextOf(model.scheme),
+            "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
+  ASSERT_EQ(model.notes.size(), 1);
+  EXPECT_THAT(model.notes[0], HasSubstr("mrope_section is not applied"));
+}
+
+TEST(HfConfigTest, LengthsAreReadToo) {
+  const auto lengths = [](const std::string& text) {
+    const HfModel model = MustRead(text);
+    return std::pair(model.trained_length, model.target_length);
+  };
+  EXPECT_EQ(lengths(R"({"model_type": "llama",
+                        "max_position_embeddings": 4096})"),
+            std::pair(int64_t{4096}, int64_t{0}));
+  EXPECT_EQ(lengths(R"({"max_position_embeddings": 131072,
+                        "rope_scaling": {"rope_type": "llama3", "factor": 8,
+                          "original_max_position_embeddings": 8192}})"),
+            std::pair(int64_t{8192}, int64_t{131072}));
+  EXPECT_EQ(lengths(R"({"max_position_embeddings": 4096,
+                        "rope_scaling": {"type": "linear", "factor": 4}})"),
+            std::pair(int64_t{4096}, int64_t{0}));
+}
+
 TEST(HfConfigTest, WhatIsLeftOutIsSaid) {
   const auto notes = [](const char* text) {
     v1::Scheme scheme;
@@ -202,6 +312,10 @@ TEST(HfConfigTest, WhatIsLeftOutIsSaid) {
   };
   EXPECT_THAT(notes("rope { }"), Contains(HasSubstr("layout")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT }"), IsEmpty());
+  EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT ntk { } }"),
+              Contains(HasSubstr("no released library")));
+  EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT longrope { } }"),
+              Contains(HasSubstr("libraries want both")));
   EXPECT_THAT(notes("t5_bias { }"), Contains(HasSubstr("bidirectional")));
   EXPECT_THAT(notes("alibi { symmetric: true }"),
               Contains(HasSubstr("symmetric")));

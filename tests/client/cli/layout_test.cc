@@ -49,7 +49,7 @@ TEST(LayoutTest, ColumnsMoveWithinEachRow) {
 }
 
 TEST(LayoutTest, ThereAndBackChangesNothing) {
-  for (const int64_t axis : {0, 1}) {
+  for (const int64_t axis : {0, 1, -1}) {
     LayoutChange change{
         .to_halves = true, .head_count = 3, .rotary_dim = 4, .axis = axis};
     v1::Tensor tensor = Counting({18, 18});
@@ -68,7 +68,7 @@ TEST(LayoutTest, WhatDoesNotFitIsRefused) {
         LayoutChange{.head_count = 1, .rotary_dim = 3},
         LayoutChange{.head_count = 1, .rotary_dim = 10},
         LayoutChange{.head_count = 8}, LayoutChange{.head_count = 1, .axis = 1},
-        LayoutChange{.head_count = 1, .axis = -1}}) {
+        LayoutChange{.head_count = 1, .axis = -2}}) {
     v1::Tensor tensor = Counting({8});
     EXPECT_EQ(ChangeLayout(change, &tensor).code(),
               absl::StatusCode::kInvalidArgument);

@@ -26,6 +26,7 @@ TEST(LoadRequestTest, EveryCallHasItsMethod) {
   EXPECT_EQ(method("attend"), "/locus.v1.AttentionService/Attend");
   EXPECT_EQ(method("check-properties"),
             "/locus.v1.EvaluationService/CheckProperties");
+  EXPECT_EQ(method("health"), "/grpc.health.v1.Health/Check");
 }
 
 TEST(LoadRequestTest, EncodeAsksForATable) {
@@ -40,7 +41,7 @@ TEST(LoadRequestTest, EncodeAsksForATable) {
 TEST(LoadRequestTest, PayloadIsTheSizeOfTheTensors) {
   const auto encode = Made<v1::EncodeRequest>({.dim = 32, .payload = "64KiB"});
   EXPECT_EQ(encode.input().data().size(), 65536);
-  EXPECT_THAT(encode.input().shape(), ElementsAre(512, 32));
+  EXPECT_THAT(encode.input().shape(), ElementsAre(1, 512, 32));
   const auto attend = Made<v1::AttendRequest>({.rpc = "attend",
                                                .dim = 16,
                                                .head_count = 2,

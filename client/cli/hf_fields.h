@@ -1,0 +1,94 @@
+// One object of a model's published configuration.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "client/status_macros.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+
+// It knows what it was not asked for. The JSON must outlive it.
+class Fields {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  Fields(const Json& json, std::string name)
+      : json_(json), name_(std::move(name)) {}
+
+  bool Has(const std::string& key) const {
+    return json_.contains(key) && !json_[key].is_null();
+  }
+  // The first of several names that is there; null if none is.
+  const Json* Find(const std::vector<std::string>& keys) {
+    for (const std::string& key : keys) {
+      if (!Has(key)) continue;
+      used_.insert(key);
+      return &json_[key];
+    }
+    return nullptr;
+  }
+  // One that does not count as asked for; null if it is not there.
+  const Json* Peek(const std::string& key) const {
+    return Has(key) ? &json_[key] : nullptr;
+  }
+  absl::Status Number(const std::vector<std::string>& keys, double* value) {
+    const Json* found = Find(keys);
+    if (found == nullptr) return absl::OkStatus();
+    if (!found->is_number()) return Wrong(keys, "a number");
+    *value = found->get<double>();
+    return absl::OkStatus();
+  }
+  absl::Status Integer(const std::vector<std::string>& keys, int64_t* value) {
+    double number = static_cast<double>(*value);
+    CLIENT_RETURN_IF_ERROR(Number(keys, &number));
+    if (number != std::floor(number) || std::abs(number) > 0x1p53) {
+      return Wrong(keys, "a whole number");
+    }
+    *value = static_cast<int64_t>(number);
+    return absl::OkStatus();
+  }
+  bool Flag(const std::string& key) {
+    const Json* found = Find({key});
+    return found != nullptr && found->is_boolean() && found->get<bool>();
+  }
+  // Empty if none is there.
+  absl::Status Text(const std::vector<std::string>& keys, std::string* text) {
+    const Json* found = Find(keys);
+    if (found == nullptr) return absl::OkStatus();
+    if (!found->is_string()) return Wrong(keys, "a string");
+    *text = found->get<std::string>();
+    return absl::OkStatus();
+  }
+  void Use(const std::string& key) { used_.insert(key); }
+
+  std::vector<std::string> Unused() const {
+    std::vector<std::string> unused;
+    for (const auto& [key, value] : json_.items()) {
+      if (used_.count(key) == 0 && !value.is_null()) unused.push_back(key);
+    }
+    return unused;
+  }
+  const std::string& name() const { return name_; }
+
+ private:
+  absl::Status Wrong(const std::vector<std::string>& keys,
+                     absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name_, name_.empty() ? "" : ".", keys.front(), " is not ", what));
+  }
+
+  const Json& json_;
+  const std::string name_;
+  std::set<std::string> used_;
+};
+
+}  // namespace locus::client
