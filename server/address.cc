@@ -78,32 +78,4 @@ bool IsLocalAddress(absl::string_view text) {
          IN6_IS_ADDR_LOOPBACK(&v6);
 }
 
-std::string WhyNotBound(absl::string_view text) {
-  const auto address = ParseAddress(text);
-  if (!address.ok()) return "it cannot be bound";
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  if (const int error =
-          getaddrinfo(address->host.c_str(),
-                      absl::StrCat(address->port).c_str(), &hints, &found);
-      error != 0) {
-    return gai_strerror(error);
-  }
-  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found,
-                                                             freeaddrinfo);
-  for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
-    const int fd = socket(info->ai_family, info->ai_socktype, 0);
-    if (fd < 0) continue;
-    const int yes = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-    const int result = bind(fd, info->ai_addr, info->ai_addrlen);
-    const int error = errno;
-    close(fd);
-    if (result != 0) return strerror(error);
-  }
-  return "it cannot be bound";
-}
-
 }  // namespace locus::server

@@ -25,8 +25,4 @@ absl::Status CheckListenAddress(absl::string_view text);
 // system, a loopback address, or nowhere at all.
 bool IsLocalAddress(absl::string_view text);
 
-// Why binding to `text` failed, found by trying once more: "Address already in
-// use" and the like. Libraries only say that it did.
-std::string WhyNotBound(absl::string_view text);
-
 }  // namespace locus::server

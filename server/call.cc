@@ -48,11 +48,8 @@ Call::~Call() {
 }
 
 absl::Status Call::CheckServing() const {
-  if (state_.draining) {
-    return Shed(ShedReason::kDraining, "the server is shutting down");
-  }
-  const std::optional<Lane> lane = method_.habit.Usual();
-  return lane ? state_.gate.CheckOpen(*lane) : absl::OkStatus();
+  if (!state_.draining) return absl::OkStatus();
+  return Shed(ShedReason::kDraining, "the server is shutting down");
 }
 
 void Call::CountReceived(int64_t bytes) {

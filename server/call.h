@@ -88,9 +88,10 @@ class Call {
   // The caller's deadline; the end of time if it has none.
   Clock::time_point deadline() const { return caller_.deadline(); }
 
-  // UNAVAILABLE once the server drains, or if calls of this method would most
-  // likely be turned away: then its message is not even parsed.
+  // UNAVAILABLE once the server drains.
   absl::Status CheckServing() const;
+  // Adds to what the call had to wait.
+  void CountWait(Clock::duration time) { queue_time_ += time; }
   // CANCELLED or DEADLINE_EXCEEDED once nobody waits for the answer. For any
   // thread.
   absl::Status CheckCaller() { return caller_.Check(); }

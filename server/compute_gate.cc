@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "core/base/status.h"
 #include "server/status.h"
+#include "server/workers.h"
 
 namespace locus::server {
 namespace {
@@ -79,19 +80,19 @@ double ComputeGate::ExpectedWait(const Queue& queue) const {
   return (queue.computing_seconds / 2 + queue.queued_seconds) / limits_.slots;
 }
 
+bool ComputeGate::IsCrowded(Lane lane) const {
+  size_t queued = 0;
+  for (const Queue& queue : queues_) queued += queue.waiters.size();
+  return static_cast<int>(queued) >= limits_.max_queued ||
+         static_cast<int>(At(lane).waiters.size()) >=
+             places(lane) - limits_.slots;
+}
+
 absl::Status ComputeGate::CheckRoom(Lane lane, double wait) const {
-  int queued = 0;
-  for (const Queue& queue : queues_) {
-    queued += static_cast<int>(queue.waiters.size());
-  }
-  const bool crowded =
-      queued >= limits_.max_queued ||
-      (lane == Lane::kLong && static_cast<int>(At(lane).waiters.size()) >=
-                                  (limits_.max_queued + 1) / 2);
-  if (crowded) {
+  if (IsCrowded(lane)) {
     return Shed(ShedReason::kQueueFull,
-                absl::StrCat("the server is busy and ", queued,
-                             " calls are waiting already; try again"),
+                absl::StrCat("the server is busy and ", At(lane).waiters.size(),
+                             " calls like this are waiting already; try again"),
                 RetryDelay(wait));
   }
   if (wait > limits_.max_wait_seconds) {
@@ -104,13 +105,15 @@ absl::Status ComputeGate::CheckRoom(Lane lane, double wait) const {
   return absl::OkStatus();
 }
 
-// Expectations of the call itself may be off; half of it is certain enough.
+// Expectations of the call itself may be far off until some have been seen: a
+// tenth of it is certain enough, or half where it would have to wait as well.
 absl::Status ComputeGate::CheckDeadline(const Applicant& applicant,
                                         double wait) const {
   if (applicant.deadline == Clock::time_point::max()) return absl::OkStatus();
   const double left =
       std::chrono::duration<double>(applicant.deadline - Clock::now()).count();
-  if (wait + applicant.seconds / 2 <= left) return absl::OkStatus();
+  const double least = wait + applicant.seconds / (wait > 0 ? 2 : 10);
+  if (least <= left) return absl::OkStatus();
   return Shed(
       ShedReason::kDeadline,
       absl::StrCat("the call would wait about ", InMillis(wait), " and take ",
@@ -126,6 +129,7 @@ absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const Applicant& applicant,
   std::unique_lock lock(mutex_);
   Queue& queue = At(lane);
   if (queue.computing < limits_.slots) {
+    LOCUS_RETURN_IF_ERROR(CheckDeadline(applicant, 0));
     ++queue.computing;
     queue.computing_seconds += applicant.seconds;
     return Slot(this, lane, applicant.seconds);
@@ -133,6 +137,7 @@ absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const Applicant& applicant,
   const double wait = ExpectedWait(queue);
   LOCUS_RETURN_IF_ERROR(CheckRoom(lane, wait));
   LOCUS_RETURN_IF_ERROR(CheckDeadline(applicant, wait));
+  const Workers::Wait waiting;
   Waiter self{.seconds = applicant.seconds};
   const auto place = queue.waiters.insert(queue.waiters.end(), &self);
   queue.queued_seconds += self.seconds;
@@ -183,6 +188,18 @@ absl::Status ComputeGate::CheckOpen(Lane lane) const {
   const Queue& queue = At(lane);
   if (queue.computing < limits_.slots) return absl::OkStatus();
   return CheckRoom(lane, ExpectedWait(queue));
+}
+
+bool ComputeGate::IsOpen(Lane lane) const {
+  const std::lock_guard lock(mutex_);
+  const Queue& queue = At(lane);
+  return queue.computing < limits_.slots ||
+         (!IsCrowded(lane) && ExpectedWait(queue) <= limits_.max_wait_seconds);
+}
+
+int ComputeGate::places(Lane lane) const {
+  return limits_.slots + (lane == Lane::kLong ? (limits_.max_queued + 1) / 2
+                                              : limits_.max_queued);
 }
 
 int ComputeGate::queued(Lane lane) const {

@@ -96,9 +96,13 @@ class ComputeGate {
   // what `stop` says, which is asked ten times a second.
   absl::StatusOr<Slot> Enter(const Applicant& applicant, const StopCheck& stop);
 
-  // What Enter would say at once to a call of that lane, if it said no.
+  // What Enter would say at once to a call of that lane, if it said no; and
+  // whether it would not.
   absl::Status CheckOpen(Lane lane) const;
+  bool IsOpen(Lane lane) const;
 
+  // How many may compute or wait.
+  int places(Lane lane) const;
   int queued(Lane lane) const;
   int computing(Lane lane) const;
 
@@ -117,6 +121,7 @@ class ComputeGate {
   }
   // These expect the lock to be held.
   double ExpectedWait(const Queue& queue) const;
+  bool IsCrowded(Lane lane) const;
   absl::Status CheckRoom(Lane lane, double wait) const;
   absl::Status CheckDeadline(const Applicant& applicant, double wait) const;
 

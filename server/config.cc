@@ -281,9 +281,11 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
   }
   if (manual) return ManualPage(FlagTexts(), kExamples);
   if (!shell.empty()) {
-    if (shell == "bash") return BashCompletion(FlagTexts());
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--completion: \"", Printable(shell, 200), "\" is not bash"));
+    std::string script = Completion(shell, FlagTexts());
+    if (!script.empty()) return script;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--completion: \"", Printable(shell, 200),
+                     "\" is not bash, zsh or fish"));
   }
   for (const auto& [name, option] : options) {
     if (option->count() == 0) continue;

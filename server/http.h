@@ -9,11 +9,11 @@
 #include "absl/strings/string_view.h"
 #include "server/auth.h"
 
-struct mg_context;
-
 namespace locus::server {
 
-// What the port tells. Called from its own threads.
+class HttpLoop;
+
+// What the port tells. Called from its own thread.
 struct HttpContent {
   std::function<std::string()> metrics;
   std::function<bool()> is_ready;
@@ -21,9 +21,9 @@ struct HttpContent {
   const Authenticator* auth = nullptr;
 };
 
-// Serves from construction to destruction, from a few threads of its own, so
-// that it answers however busy the RPCs are. A client that is slow, or sends
-// more than a few kilobytes, is cut off.
+// Serves from construction to destruction, from a thread of its own, so that it
+// answers however busy the RPCs are. A client that is slow, or sends more than
+// a few kilobytes, is cut off, and keeps nobody waiting until then.
 class HttpServer {
  public:
   // `address` is host:port; port 0 takes a free one.
@@ -33,15 +33,13 @@ class HttpServer {
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
-  int port() const { return port_; }
+  int port() const;
 
  private:
   explicit HttpServer(HttpContent content);
 
   const HttpContent content_;
-  mg_context* context_ = nullptr;
-  std::string host_;
-  int port_ = 0;
+  std::unique_ptr<HttpLoop> loop_;
 };
 
 }  // namespace locus::server

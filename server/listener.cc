@@ -30,7 +30,7 @@ namespace {
 
 constexpr int kBacklog = 1024;
 // Files, the HTTP port's connections, gRPC's own; and two for each connection.
-constexpr int kOtherDescriptors = 256;
+constexpr int kOtherDescriptors = 384;
 constexpr int kUsualConnections = 10'000;
 // When the system has no descriptor or memory left for a connection.
 constexpr std::chrono::milliseconds kPause(20);

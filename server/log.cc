@@ -43,12 +43,24 @@ void AppendEscaped(char c, std::string* out) {
       out->append("\\t");
       return;
     default:
-      break;
+      out->push_back(c);
   }
-  if (c < ' ' || c == '\x7f') {
-    absl::StrAppendFormat(out, "\\u%04x", c);
+}
+
+// One character, or none where there is none.
+void AppendCharacter(absl::string_view character, std::string* out) {
+  if (character.empty()) {
+    out->append("\xef\xbf\xbd");
+    return;
+  }
+  const uint32_t code_point = CodePointOf(character);
+  if (IsDeceptive(code_point) && code_point != '\n' && code_point != '\r' &&
+      code_point != '\t') {
+    absl::StrAppendFormat(out, "\\u%04x", code_point);
+  } else if (character.size() == 1) {
+    AppendEscaped(character[0], out);
   } else {
-    out->push_back(c);
+    out->append(character.data(), character.size());
   }
 }
 
@@ -58,13 +70,7 @@ void AppendJsonString(absl::string_view text, std::string* out) {
   out->push_back('"');
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
-    if (length == 0) {
-      out->append("\xef\xbf\xbd");
-    } else if (length == 1) {
-      AppendEscaped(text[0], out);
-    } else {
-      out->append(text.data(), length);
-    }
+    AppendCharacter(text.substr(0, length), out);
     text.remove_prefix(length == 0 ? 1 : length);
   }
   out->push_back('"');

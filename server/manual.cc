@@ -23,27 +23,6 @@ std::string Escaped(absl::string_view text) {
   return out;
 }
 
-}  // namespace
-
-std::string ManualPage(const std::vector<FlagText>& flags,
-                       absl::string_view notes) {
-  std::string page = absl::StrCat(
-      ".TH LOCUSD 8 \"\" \"locusd ", LOCUS_VERSION,
-      "\"\n.SH NAME\nlocusd \\- positional encodings and attention as a "
-      "service\n.SH SYNOPSIS\n\\fBlocusd\\fR [\\fIOPTION\\fR]...\n"
-      ".SH DESCRIPTION\nServes locus.v1 by gRPC, with grpc.health.v1 and "
-      "reflection, and by HTTP /metrics, /healthz and /readyz. On SIGTERM it "
-      "finishes the calls in flight and exits with 0; a flag that is wrong or "
-      "an address that is taken ends it with 2.\n.SH OPTIONS\n");
-  for (const FlagText& flag : flags) {
-    absl::StrAppend(&page, ".TP\n\\fB\\-\\-", Escaped(flag.name),
-                    "\\fR=\\fIVALUE\\fR\n", Escaped(flag.help), "\n");
-  }
-  absl::StrAppend(&page, ".SH NOTES\n.nf\n", Escaped(notes),
-                  ".fi\n.SH SEE ALSO\n\\fBlocus\\fR(1)\n");
-  return page;
-}
-
 std::string BashCompletion(const std::vector<FlagText>& flags) {
   const std::string names =
       absl::StrJoin(flags, " ", [](std::string* out, const FlagText& flag) {
@@ -65,6 +44,61 @@ _locusd() {
 complete -F _locusd locusd
 )",
                              {{"FLAGS", names}});
+}
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
+
+std::string ZshCompletion(const std::vector<FlagText>& flags) {
+  std::string script = "#compdef locusd\n# Made by: locusd --completion=zsh\n";
+  absl::StrAppend(&script, "_arguments");
+  for (const FlagText& flag : flags) {
+    const std::string help = absl::StrReplaceAll(
+        flag.help, {{"[", "\\["}, {"]", "\\]"}, {":", "\\:"}});
+    absl::StrAppend(
+        &script, " \\\n  ",
+        Quoted(absl::StrCat("--", flag.name, "=[", help, "]:value:_files")));
+  }
+  return script + "\n";
+}
+
+std::string FishCompletion(const std::vector<FlagText>& flags) {
+  std::string script = "# Made by: locusd --completion=fish\n";
+  for (const FlagText& flag : flags) {
+    absl::StrAppend(&script, "complete -c locusd -l ", flag.name, " -r -d ",
+                    Quoted(flag.help), "\n");
+  }
+  return script;
+}
+
+}  // namespace
+
+std::string ManualPage(const std::vector<FlagText>& flags,
+                       absl::string_view notes) {
+  std::string page = absl::StrCat(
+      ".TH LOCUSD 8 \"\" \"locusd ", LOCUS_VERSION,
+      "\"\n.SH NAME\nlocusd \\- positional encodings and attention as a "
+      "service\n.SH SYNOPSIS\n\\fBlocusd\\fR [\\fIOPTION\\fR]...\n"
+      ".SH DESCRIPTION\nServes locus.v1 by gRPC, with grpc.health.v1 and "
+      "reflection, and by HTTP /metrics, /healthz and /readyz. On SIGTERM it "
+      "finishes the calls in flight and exits with 0; a flag that is wrong or "
+      "an address that is taken ends it with 2.\n.SH OPTIONS\n");
+  for (const FlagText& flag : flags) {
+    absl::StrAppend(&page, ".TP\n\\fB\\-\\-", Escaped(flag.name),
+                    "\\fR=\\fIVALUE\\fR\n", Escaped(flag.help), "\n");
+  }
+  absl::StrAppend(&page, ".SH NOTES\n.nf\n", Escaped(notes),
+                  ".fi\n.SH SEE ALSO\n\\fBlocus\\fR(1)\n");
+  return page;
+}
+
+std::string Completion(absl::string_view shell,
+                       const std::vector<FlagText>& flags) {
+  if (shell == "bash") return BashCompletion(flags);
+  if (shell == "zsh") return ZshCompletion(flags);
+  if (shell == "fish") return FishCompletion(flags);
+  return "";
 }
 
 }  // namespace locus::server

@@ -18,7 +18,9 @@ struct FlagText {
 std::string ManualPage(const std::vector<FlagText>& flags,
                        absl::string_view notes);
 
-// A script that completes the flags in bash.
-std::string BashCompletion(const std::vector<FlagText>& flags);
+// A script that completes the flags in bash, zsh or fish; empty for any other
+// shell.
+std::string Completion(absl::string_view shell,
+                       const std::vector<FlagText>& flags);
 
 }  // namespace locus::server

@@ -51,7 +51,7 @@ absl::Status ParseRequest(Call& call, grpc::ByteBuffer* wire,
                          absl::StrCat("has more than ", kMaxFields, " fields"));
   }
   LOCUS_RETURN_IF_ERROR(call.Reserve(wire_bytes + size.bytes));
-  const bool parsed = [&] {
+  const bool parsed = !size.is_cut_short && [&] {
     grpc::ProtoBufferReader reader(wire);
     return size.has_large_bytes
                ? ParseLarge(&reader, static_cast<int>(wire_bytes), message)

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "server/process_metrics.h"
+#include "server/version.h"
 
 namespace locus::server {
 namespace {
@@ -86,8 +87,9 @@ Metrics::Metrics(absl::string_view version)
                                      "Time calls waited for a slot.")),
       compute_seconds_(CounterFamily(registry_, "locus_compute_seconds_total",
                                      "Time calls spent computing.")) {
-  GaugeFamily(registry_, "locus_build_info", "1; the version is the label.")
-      .Add({{"version", std::string(version)}})
+  GaugeFamily(registry_, "locus_build_info",
+              "1; version and commit are labels.")
+      .Add({{"version", std::string(version)}, {"commit", Commit()}})
       .Set(1);
   in_flight_calls_ = &GaugeFamily(registry_, "locus_in_flight_calls",
                                   "Calls that began and have not ended.")

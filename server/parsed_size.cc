@@ -84,13 +84,21 @@ class Walker {
 
   bool Delimited(const FieldDescriptor* field, int depth) {
     uint32_t length = 0;
-    if (!wire_.ReadVarint32(&length) || length > INT32_MAX) return false;
+    if (!wire_.ReadVarint32(&length) || length > INT32_MAX) {
+      size_.is_cut_short = true;
+      return false;
+    }
     if (field != nullptr &&
         field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
       const auto limit = wire_.PushLimit(static_cast<int>(length));
       const bool complete = Walk(field->message_type(), depth + 1);
       wire_.PopLimit(limit);
       return complete;
+    }
+    // What only claims to be there costs nothing.
+    if (!wire_.Skip(static_cast<int>(length))) {
+      size_.is_cut_short = true;
+      return false;
     }
     if (field != nullptr && field->is_packable()) {
       size_.bytes += PackedBytes(*field, length);
@@ -102,7 +110,7 @@ class Walker {
     } else {
       size_.bytes += StringBytes(length);
     }
-    return wire_.Skip(static_cast<int>(length));
+    return true;
   }
 
   CodedInputStream& wire_;

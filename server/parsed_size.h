@@ -20,6 +20,9 @@ struct ParsedSize {
   int64_t fields = 0;
   // Whether it has `bytes` that only ParseLarge copies no more than once.
   bool has_large_bytes = false;
+  // Whether a field claims bytes that are not there: no parser need be asked,
+  // and one would make room for them.
+  bool is_cut_short = false;
 };
 
 // Walks over the tags of a message of `type`; the contents of strings and

@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <initializer_list>
 #include <limits>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 #include "absl/synchronization/mutex.h"
 #include "core/base/status.h"
@@ -22,6 +24,7 @@
 #include "server/encoding_service.h"
 #include "server/evaluation_run.h"
 #include "server/evaluation_service.h"
+#include "server/front.h"
 #include "server/http.h"
 #include "server/listener.h"
 #include "server/state.h"
@@ -31,12 +34,12 @@
 namespace locus::server {
 namespace {
 
-// Threads beyond those that compute or wait: enough to turn callers away, and
-// for the few streams that hold one (reflection). Where they do not suffice,
-// gRPC answers RESOURCE_EXHAUSTED itself, which tells nobody to come back.
+// Threads beyond those of evaluations: enough for evaluations that are refused,
+// and for the few streams that hold one (reflection). Where they do not
+// suffice, gRPC answers RESOURCE_EXHAUSTED itself, which tells nobody to come
+// back.
 constexpr int kSpareThreads = 1024;
-// Threads that wait for calls, for each of gRPC's queues.
-constexpr int kMaxPollers = 8;
+constexpr int kUnreadBytes = 65'535;
 // How long a connection may take for its handshake, and when a peer that is
 // silent is asked whether it is still there: gRPC would wait for two minutes
 // and two hours.
@@ -76,6 +79,17 @@ void SetSeconds(const char* argument, double seconds,
                              : static_cast<int>(std::max(1.0, seconds * 1000)));
 }
 
+std::vector<const UnaryMethod*> UnaryMethods(
+    std::initializer_list<const Service*> services) {
+  std::vector<const UnaryMethod*> methods;
+  for (const Service* const service : services) {
+    for (const UnaryMethod& method : service->unary_methods()) {
+      methods.push_back(&method);
+    }
+  }
+  return methods;
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -84,7 +98,12 @@ class Server::Impl {
       : state_(resolved),
         encoding_(&state_),
         attention_(&state_),
-        evaluation_(&state_, std::move(make_evaluation)) {
+        evaluation_(&state_, std::move(make_evaluation)),
+        front_(&state_, UnaryMethods({&encoding_, &attention_, &evaluation_})) {
+    state_.metrics.AddGauge(
+        "locus_held_calls",
+        "Calls held unread until there is a place for them.",
+        [this] { return front_.held(); });
     for (const Lane lane : kLanes) {
       const prometheus::Labels labels = {{"lane", std::string(NameOf(lane))}};
       state_.metrics.AddGauge(
@@ -144,10 +163,12 @@ class Server::Impl {
           credentials_);
     }
     SetLimits(&builder);
+    front_.AddQueues(&builder);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {
       return absl::InternalError("gRPC cannot start a server");
     }
+    front_.Start();
     SetServing(true);
     if (listener_ != nullptr) {
       listener_->Start([this](int listening, int connection) {
@@ -219,6 +240,11 @@ class Server::Impl {
     const ServerOptions& options = state_.options;
     builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                                 options.max_streams);
+    // Whoever is turned away has not sent more than this of its message. Once a
+    // message is read, all of it is asked for.
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
+    builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
+                                kUnreadBytes);
     builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                                 static_cast<int>(options.max_metadata_bytes));
     builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
@@ -245,18 +271,11 @@ class Server::Impl {
     grpc::ResourceQuota quota("locusd");
     // Bytes of messages that no handler has seen yet count here.
     quota.Resize(options.memory_budget_bytes);
-    quota.SetMaxThreads(options.threads + options.max_queued_calls +
-                        options.max_evaluations + kSpareThreads);
+    quota.SetMaxThreads(options.max_evaluations + kSpareThreads);
     builder->SetResourceQuota(quota);
-    // One for each processor is gRPC's default, each with threads of its own;
-    // fewer of them get more done where there are few processors.
+    // gRPC's own threads are for streams alone, and few at a time.
     builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS,
-                                 std::max(1, options.threads / 2));
-    // Threads that are done wait for the next call instead of ending: gRPC
-    // keeps two by default, and makes a new one for most calls when they come
-    // in numbers.
-    builder->SetSyncServerOption(
-        grpc::ServerBuilder::SyncServerOption::MAX_POLLERS, kMaxPollers);
+                                 1);
   }
 
   absl::Status StartHttp() {
@@ -295,12 +314,14 @@ class Server::Impl {
     const auto now = std::chrono::system_clock::now();
     server_->Shutdown(done ? now + kLastBytes : now);
     server_->Wait();
+    front_.Shutdown();
   }
 
   ServerState state_;
   EncodingService encoding_;
   AttentionService attention_;
   EvaluationService evaluation_;
+  Front front_;
   std::unique_ptr<TlsStore> tls_;
   std::unique_ptr<Authenticator> auth_;
   std::unique_ptr<Listener> listener_;

@@ -24,6 +24,11 @@ class Service : public grpc::Service {
   Service(ServerState* state, absl::string_view name)
       : state_(*state), name_(name) {}
 
+  // Those that the front takes in; they stay where they are.
+  const std::deque<UnaryMethod>& unary_methods() const {
+    return unary_methods_;
+  }
+
  protected:
   template <typename Request, typename Response>
   using UnaryHandler =
@@ -48,9 +53,7 @@ class Service : public grpc::Service {
       return SerializeReply(call, reply.message, &reply.attachments,
                             response_wire);
     };
-    AddMethod(new grpc::internal::RpcServiceMethod(
-        info->path.c_str(), grpc::internal::RpcMethod::NORMAL_RPC,
-        new UnaryMethod(&state_, info, handle)));
+    AddUnaryMethod(info, handle);
   }
 
   template <typename Request, typename Response>
@@ -68,16 +71,20 @@ class Service : public grpc::Service {
     AddMethod(new grpc::internal::RpcServiceMethod(
         info->path.c_str(), grpc::internal::RpcMethod::SERVER_STREAMING,
         new StreamMethod(&state_, info, handle)));
+    ++method_count_;
   }
 
   ServerState& state() { return state_; }
 
  private:
   const MethodInfo* AddInfo(absl::string_view method, MethodType type);
+  void AddUnaryMethod(const MethodInfo* info, UnaryMethod::Handler handle);
 
   ServerState& state_;
   const std::string name_;
   std::deque<MethodInfo> methods_;  // addresses stay
+  std::deque<UnaryMethod> unary_methods_;
+  int method_count_ = 0;
 };
 
 }  // namespace locus::server

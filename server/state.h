@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "core/base/thread_pool.h"
@@ -24,19 +25,24 @@ class CallCounter {
   }
   void Leave() {
     const std::lock_guard lock(mutex_);
-    if (--count_ == 0) none_left_.notify_all();
+    if (--count_ > 0) return;
+    ++zeros_;
+    none_left_.notify_all();
   }
-  // Whether the count reached zero in time.
+  // Whether the count reached zero in time, if only for a moment: whoever comes
+  // meanwhile is only told to go elsewhere.
   bool WaitForNone(std::chrono::steady_clock::time_point deadline) {
     std::unique_lock lock(mutex_);
-    return none_left_.wait_until(lock, deadline,
-                                 [this] { return count_ == 0; });
+    return none_left_.wait_until(lock, deadline, [this, before = zeros_] {
+      return count_ == 0 || zeros_ > before;
+    });
   }
 
  private:
   std::mutex mutex_;
   std::condition_variable none_left_;
   int count_ = 0;
+  int64_t zeros_ = 0;  // how often the count came to zero
 };
 
 struct ServerState {

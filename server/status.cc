@@ -6,6 +6,7 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "core/base/status.h"
 #include "server/utf8.h"
 
@@ -184,12 +185,14 @@ std::string Printable(absl::string_view text, size_t max_bytes) {
   std::string result;
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
-    const bool plain =
-        length > 1 || (length == 1 && text[0] >= ' ' && text[0] != '\x7f');
     const size_t step = length == 0 ? 1 : length;
-    std::string piece =
-        plain ? std::string(text.substr(0, step))
-              : absl::StrCat("\\x", absl::BytesToHexString(text.substr(0, 1)));
+    std::string piece(text.substr(0, step));
+    const uint32_t code_point = CodePointOf(piece);
+    if (step == 1 && (length == 0 || IsDeceptive(code_point))) {
+      piece = absl::StrCat("\\x", absl::BytesToHexString(piece));
+    } else if (IsDeceptive(code_point)) {
+      piece = absl::StrFormat("\\u%04x", code_point);
+    }
     if (result.size() + piece.size() > max_bytes) return result + "...";
     result += piece;
     text.remove_prefix(step);

@@ -54,8 +54,9 @@ absl::Duration RetryDelayOf(const absl::Status& status);
 // code gets out.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// `text` with control characters and bytes that are not UTF-8 written as \xNN,
-// cut at a character so that at most `max_bytes` and an ellipsis are left.
+// `text` with bytes that are not UTF-8 written as \xNN, and characters that
+// deceive (see server/utf8.h) as \xNN or \uNNNN, cut at a character so that at
+// most `max_bytes` and an ellipsis are left.
 std::string Printable(absl::string_view text, size_t max_bytes);
 
 }  // namespace locus::server

@@ -1,35 +1,36 @@
 // Methods of one answer.
 #pragma once
 
-#include <grpcpp/impl/rpc_service_method.h>
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/server_context.h>
+#include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/byte_buffer.h>
 
 #include <functional>
-#include <utility>
 
 #include "absl/status/status.h"
 #include "server/call.h"
 
 namespace locus::server {
 
-// Thread-safe.
-class UnaryMethod final : public grpc::internal::MethodHandler {
- public:
-  // Parses, handles and serialises. May throw.
+// To gRPC they are streams of one message each way: so it tells of a call
+// before it has read the message, and whoever is turned away is turned away
+// unread.
+using UnaryStream =
+    grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+struct UnaryMethod {
+  // Parses, handles and serialises. May throw. Thread-safe.
   using Handler = std::function<absl::Status(Call&, grpc::ByteBuffer* request,
                                              grpc::ByteBuffer* response)>;
 
-  UnaryMethod(ServerState* state, const MethodInfo* method, Handler handler)
-      : state_(*state), method_(*method), handler_(std::move(handler)) {}
-
-  void RunHandler(const HandlerParameter& parameter) override;
-  void* Deserialize(grpc_call* call, grpc_byte_buffer* request,
-                    grpc::Status* status, void** handler_data) override;
-
- private:
-  ServerState& state_;
-  const MethodInfo& method_;
-  const Handler handler_;
+  const MethodInfo* info = nullptr;
+  Handler handle;
+  // Asks gRPC for the next call of this method; `tag` comes out of the queue
+  // when there is one.
+  std::function<void(grpc::ServerContext*, UnaryStream*,
+                     grpc::ServerCompletionQueue*, void* tag)>
+      request_next;
 };
 
 }  // namespace locus::server

@@ -46,4 +46,21 @@ size_t Utf8Length(absl::string_view text) {
   return length;
 }
 
+uint32_t CodePointOf(absl::string_view character) {
+  const auto lead = static_cast<uint8_t>(character[0]);
+  if (character.size() == 1) return lead;
+  uint32_t code_point = lead & (0x7fu >> character.size());
+  for (const char c : character.substr(1)) {
+    code_point = code_point << 6 | (static_cast<uint8_t>(c) & 0x3fu);
+  }
+  return code_point;
+}
+
+bool IsDeceptive(uint32_t code_point) {
+  return code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) ||
+         code_point == 0x061c || code_point == 0x200e || code_point == 0x200f ||
+         (code_point >= 0x2028 && code_point <= 0x202e) ||
+         (code_point >= 0x2066 && code_point <= 0x2069);
+}
+
 }  // namespace locus::server

@@ -132,6 +132,10 @@ TEST(ComputeGateTest, RefusesWhatCannotBeDoneInTime) {
   hurried.deadline = Clock::now() + std::chrono::milliseconds(700);
   // What it takes alone is not certain enough to refuse it.
   EXPECT_TRUE(gate.Enter(hurried, {}).ok());
+  // A tenth of it is.
+  Applicant hopeless = kLong;
+  hopeless.deadline = Clock::now() + std::chrono::milliseconds(90);
+  ExpectShed(gate.Enter(hopeless, {}), ShedReason::kDeadline);
   const auto slot = gate.Enter(kLong, {});
   ExpectShed(gate.Enter(hurried, {}), ShedReason::kDeadline);
   // The same with more time waits.

@@ -31,6 +31,19 @@ TEST(LogTest, HostileStringsStayStrings) {
   EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(), hostile);
 }
 
+TEST(LogTest, WhatDeceivesAReaderIsEscaped) {
+  const std::string hostile =
+      "a\u0085\u009b31m\u2028\u2029\u202eb\u2067\u200f\u061c";
+  const std::string text = LogLine("info", "x").Add("error", hostile).Finish();
+  EXPECT_NE(
+      text.find("\\u0085\\u009b31m\\u2028\\u2029\\u202eb\\u2067\\u200f\\u061c"),
+      std::string::npos);
+  EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(), hostile);
+  const std::string harmless = "gr\u00fc\u00dfe \u4f60\u597d \U0001f600 \u2027";
+  EXPECT_NE(LogLine("info", "x").Add("a", harmless).Finish().find(harmless),
+            std::string::npos);
+}
+
 TEST(LogTest, BytesThatAreNotTextAreReplaced) {
   const std::string text =
       LogLine("info", "x").Add("error", "\xff\xe2\x82\u00e9").Finish();

@@ -73,6 +73,21 @@ TEST(ParsedSizeTest, StopsAtTheMostFields) {
             11);
 }
 
+TEST(ParsedSizeTest, BytesThatAreOnlyClaimedCostNothing) {
+  // Fields 1, a message, and 100, unknown, of two million bytes each.
+  for (const std::string claim :
+       {"\xa2\x06\x80\x89\x7a\x61", "\x0a\xff\xff\xff\xff\x0f",
+        "\x0a\x7f\xa2\x06\x80\x89\x7a\x61"}) {
+    google::protobuf::io::ArrayInputStream stream(
+        claim.data(), static_cast<int>(claim.size()));
+    const ParsedSize size =
+        MeasureParsed(*v1::EncodeRequest::descriptor(), &stream, 1 << 20);
+    EXPECT_TRUE(size.is_cut_short);
+    EXPECT_LT(size.bytes, 10000);
+    EXPECT_FALSE(v1::EncodeRequest().ParseFromString(claim));
+  }
+}
+
 TEST(ParsedSizeTest, GarbageEndsTheWalk) {
   EXPECT_GT(Bound<v1::EncodeRequest>("\xff\xff\xff\xff"), 0);
   EXPECT_GT(Bound<v1::EncodeRequest>(std::string("\x0a\xff\xff\xff\x7f", 5)),

@@ -75,5 +75,13 @@ TEST(PrintableTest, EscapesWhatIsNotText) {
   EXPECT_EQ(Printable("abcdef", 3), "abc...");
 }
 
+TEST(PrintableTest, EscapesWhatDeceivesAReader) {
+  EXPECT_EQ(
+      Printable("a\u0085\u009b\u2028\u2029\u202e\u2066\u200e\u061cb", 100),
+      "a\\u0085\\u009b\\u2028\\u2029\\u202e\\u2066\\u200e\\u061cb");
+  EXPECT_EQ(Printable("\u00a0\u2027\u202f\u206a\U0001f600", 100),
+            "\u00a0\u2027\u202f\u206a\U0001f600");
+}
+
 }  // namespace
 }  // namespace locus::server

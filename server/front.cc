@@ -1,0 +1,366 @@
+#include "server/front.h"
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/server_context.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <list>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "core/base/status.h"
+#include "server/call.h"
+#include "server/method.h"
+#include "server/status.h"
+
+namespace locus::server {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Calls of each method that gRPC may have in store for us at any time.
+constexpr int kRequested = 32;
+// Calls that are on their way beside those that compute or wait.
+constexpr int kOnTheWay = 16;
+// How often calls that are held are looked at when nothing else happens.
+constexpr std::chrono::milliseconds kLook(20);
+// Calls turned away in a second, for each thread that computes: less than a
+// tenth of its time.
+constexpr double kRefusalsPerSecond = 700;
+// So many may be turned away at once after a quiet second.
+constexpr double kMostAtOnce = 350;
+// Each holds a stream of gRPC's and up to 64 KiB of its message.
+constexpr int kMostHeld = 1000;
+
+// How many calls may still be turned away now.
+class Allowance {
+ public:
+  explicit Allowance(double per_second) : per_second_(per_second) {}
+
+  bool Take() {
+    const auto now = Clock::now();
+    const double passed = std::chrono::duration<double>(now - last_).count();
+    last_ = now;
+    left_ = std::min(kMostAtOnce, left_ + passed * per_second_);
+    if (left_ < 1) return false;
+    --left_;
+    return true;
+  }
+
+ private:
+  const double per_second_;
+  double left_ = kMostAtOnce;
+  Clock::time_point last_ = Clock::now();
+};
+
+}  // namespace
+
+// One of gRPC's queues, and the thread that attends to it.
+class Door {
+ public:
+  Door(Front* front, std::unique_ptr<grpc::ServerCompletionQueue> queue,
+       int door_count)
+      : front_(*front),
+        queue_(std::move(queue)),
+        allowance_(kRefusalsPerSecond * front->state_.options.threads /
+                   door_count),
+        held_(front->methods_.size()) {}
+  // Once no call is handled or held.
+  ~Door();
+
+  void Start();
+
+  Front& front() { return front_; }
+  grpc::ServerCompletionQueue* queue() { return queue_.get(); }
+  // Whether nothing may be asked of gRPC any more.
+  bool is_closed() const { return is_closed_; }
+
+  // What becomes of a call that has just come. The call's own thread only, as
+  // are all of these.
+  void Arrive(Incoming* call);
+  // A call that is held has gone away.
+  void Forget(Incoming* call);
+
+ private:
+  void Run();
+  void CountHeld(int change);
+  // Lets in, or sends away, what has been held for long enough.
+  void TendHeld();
+
+  Front& front_;
+  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  Allowance allowance_;
+  std::vector<std::list<Incoming*>> held_;  // of each method, oldest first
+  int held_count_ = 0;
+  bool is_closed_ = false;
+  grpc::Alarm closing_;  // has no tag
+  std::thread thread_;
+};
+
+// One call, from gRPC's word that it is there to the last that is heard of it.
+class Incoming {
+ public:
+  // What gRPC tells of it.
+  enum class Event { kArrived, kRead, kSent, kEnded };
+  struct Tag {
+    Incoming* call;
+    Event event;
+  };
+
+  Incoming(Door* door, size_t method)
+      : door_(*door), method_(method), stream_(&context_) {
+    context_.AsyncNotifyWhenDone(&ended_);
+    info().request_next(&context_, &stream_, door_.queue(), &arrived_);
+  }
+
+  // Deletes the call after its last event.
+  void Handle(Event event, bool ok) {
+    switch (event) {
+      case Event::kArrived:
+        if (!ok) {  // the server is shut down; there will be no other event
+          delete this;
+          return;
+        }
+        came_ = Clock::now();
+        if (door_.is_closed()) {  // it came as the server went
+          is_sent_ = true;
+          return;
+        }
+        new Incoming(&door_, method_);
+        door_.Arrive(this);
+        return;
+      case Event::kRead:
+        front().workers_.Run([this] { Work(); });
+        return;
+      case Event::kSent:
+        Leave();
+        is_sent_ = true;
+        if (is_over_) delete this;
+        return;
+      case Event::kEnded:
+        is_over_ = true;
+        if (is_held_) {
+          door_.Forget(this);
+          delete this;
+        } else if (is_sent_) {
+          delete this;
+        }
+        return;
+    }
+  }
+
+  // Reads its message and handles it.
+  void LetIn() {
+    held_for_ = is_held_ ? Clock::now() - came_ : Clock::duration::zero();
+    is_held_ = false;
+    ++front().active_;
+    is_active_ = true;
+    lane_ = info().info->habit.Usual();
+    if (lane_) ++front().active_in_lane_[static_cast<size_t>(*lane_)];
+    stream_.Read(&request_, &read_);
+  }
+
+  void Refuse() {
+    is_held_ = false;
+    grpc::Status status;
+    {
+      Call call(&front().state_, info().info, &context_);
+      status = call.Finish(front().WhyNoRoom(info()));
+    }
+    stream_.Finish(status, &sent_);
+  }
+
+  void Hold() { is_held_ = true; }
+
+  const UnaryMethod& info() const { return *front().methods_[method_]; }
+  size_t method() const { return method_; }
+  Clock::time_point came() const { return came_; }
+  Clock::duration age() const { return Clock::now() - came_; }
+
+ private:
+  Front& front() const { return door_.front(); }
+
+  // On a worker. Once the answer is on its way, the call may be gone.
+  void Work() {
+    call_.emplace(&front().state_, info().info, &context_);
+    call_->CountWait(held_for_);
+    const absl::Status handled = HandleSafely(*call_, &request_, [&] {
+      return info().handle(*call_, &request_, &response_);
+    });
+    request_.Clear();
+    if (handled.ok()) {
+      call_->CountSent(static_cast<int64_t>(response_.Length()));
+    }
+    const grpc::Status status = call_->Finish(handled);
+    is_handled_.store(true, std::memory_order_release);
+    if (handled.ok()) {
+      stream_.WriteAndFinish(response_, grpc::WriteOptions(), status, &sent_);
+    } else {
+      stream_.Finish(status, &sent_);
+    }
+  }
+
+  void Leave() {
+    if (!is_active_) return;
+    // gRPC's queue orders this after the worker, but out of our sight.
+    (void)is_handled_.load(std::memory_order_acquire);
+    call_.reset();
+    if (lane_) --front().active_in_lane_[static_cast<size_t>(*lane_)];
+    if (--front().active_ == 0) front().active_.notify_all();
+  }
+
+  Door& door_;
+  const size_t method_;
+  grpc::ServerContext context_;
+  UnaryStream stream_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer response_;
+  // Counts the call, and holds its memory until the answer is sent.
+  std::optional<Call> call_;
+  std::optional<Lane> lane_;
+  Clock::time_point came_;
+  Clock::duration held_for_{};
+  std::atomic<bool> is_handled_ = false;
+  bool is_active_ = false;
+  bool is_held_ = false;
+  bool is_sent_ = false;
+  bool is_over_ = false;
+  Tag arrived_{this, Event::kArrived};
+  Tag read_{this, Event::kRead};
+  Tag sent_{this, Event::kSent};
+  Tag ended_{this, Event::kEnded};
+};
+
+void Door::Start() {
+  for (size_t method = 0; method < held_.size(); ++method) {
+    for (int i = 0; i < kRequested; ++i) new Incoming(this, method);
+  }
+  thread_ = std::thread([this] { Run(); });
+}
+
+// Only this door's own thread may close the queue: it alone knows that it asks
+// nothing more of gRPC.
+Door::~Door() {
+  if (thread_.joinable()) {
+    closing_.Set(queue_.get(), std::chrono::system_clock::now(), nullptr);
+    thread_.join();
+  } else {
+    queue_->Shutdown();
+    Run();
+  }
+}
+
+void Door::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  for (;;) {
+    const auto soon = std::chrono::system_clock::now() + kLook;
+    const auto result =
+        held_count_ > 0
+            ? queue_->AsyncNext(&tag, &ok, soon)
+            : (queue_->Next(&tag, &ok) ? grpc::CompletionQueue::GOT_EVENT
+                                       : grpc::CompletionQueue::SHUTDOWN);
+    if (result == grpc::CompletionQueue::SHUTDOWN) return;
+    if (result == grpc::CompletionQueue::GOT_EVENT) {
+      if (const auto* const told = static_cast<Incoming::Tag*>(tag)) {
+        told->call->Handle(told->event, ok);
+      } else {
+        is_closed_ = true;
+        queue_->Shutdown();
+      }
+    }
+    if (held_count_ > 0) TendHeld();
+  }
+}
+
+void Door::Arrive(Incoming* call) {
+  // Nobody overtakes those that came before.
+  if (held_[call->method()].empty() && front_.HasRoom(call->info())) {
+    return call->LetIn();
+  }
+  const bool is_trivial = !call->info().info->habit.Usual().has_value();
+  if (front_.state_.draining || front_.held_ >= kMostHeld ||
+      (!is_trivial && allowance_.Take())) {
+    return call->Refuse();
+  }
+  call->Hold();
+  held_[call->method()].push_back(call);
+  CountHeld(1);
+}
+
+void Door::Forget(Incoming* call) {
+  held_[call->method()].remove(call);
+  CountHeld(-1);
+}
+
+void Door::CountHeld(int change) {
+  held_count_ += change;
+  if ((front_.held_ += change) == 0) front_.held_.notify_all();
+}
+
+void Door::TendHeld() {
+  const std::chrono::duration<double> most(
+      front_.state_.options.max_queue_seconds);
+  for (std::list<Incoming*>& calls : held_) {
+    while (!calls.empty()) {
+      const bool let_in = front_.HasRoom(calls.back()->info());
+      Incoming* const call = let_in ? calls.back() : calls.front();
+      if (!let_in && !front_.state_.draining && call->age() <= most) break;
+      let_in ? calls.pop_back() : calls.pop_front();
+      CountHeld(-1);
+      let_in ? call->LetIn() : call->Refuse();
+    }
+  }
+}
+
+Front::Front(ServerState* state, std::vector<const UnaryMethod*> methods)
+    : state_(*state),
+      methods_(std::move(methods)),
+      most_(2 * state->options.threads + state->options.max_queued_calls +
+            kOnTheWay),
+      workers_({.threads = most_, .running = 4 * state->options.threads}) {}
+
+Front::~Front() = default;
+
+void Front::AddQueues(grpc::ServerBuilder* builder) {
+  // One thread can attend to what two can compute.
+  const int count = std::max(1, state_.options.threads / 2);
+  for (int i = 0; i < count; ++i) {
+    doors_.push_back(
+        std::make_unique<Door>(this, builder->AddCompletionQueue(), count));
+  }
+}
+
+void Front::Start() {
+  for (const auto& door : doors_) door->Start();
+}
+
+void Front::Shutdown() {
+  for (int n; (n = held_) > 0;) held_.wait(n);
+  for (int n; (n = active_) > 0;) active_.wait(n);
+  doors_.clear();
+}
+
+bool Front::HasRoom(const UnaryMethod& method) const {
+  if (state_.draining || active_ >= most_) return false;
+  const std::optional<Lane> lane = method.info->habit.Usual();
+  return !lane || (active_in_lane_[static_cast<size_t>(*lane)] <
+                       state_.gate.places(*lane) &&
+                   state_.gate.IsOpen(*lane));
+}
+
+absl::Status Front::WhyNoRoom(const UnaryMethod& method) const {
+  if (state_.draining) {
+    return Shed(ShedReason::kDraining, "the server is shutting down");
+  }
+  if (const std::optional<Lane> lane = method.info->habit.Usual()) {
+    LOCUS_RETURN_IF_ERROR(state_.gate.CheckOpen(*lane));
+  }
+  return Shed(ShedReason::kQueueFull,
+              "the server is busy with as many calls as it takes; try again");
+}
+
+}  // namespace locus::server

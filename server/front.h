@@ -1,0 +1,80 @@
+// Where calls of one answer come in: some are let through to threads that may
+// wait, some are turned away, and some are held at the door.
+//
+// A call is known before its message is read. If its method's calls usually
+// find a place, the message is read and a worker handles it. If they do not, it
+// is turned away at once, unread. That costs gRPC a tenth of a millisecond or
+// so on both sides, and whoever is turned away makes room for the next: under
+// ten times what a server can do, it would do nothing else. So only so many are
+// turned away in a second. The others are held, neither read nor answered, and
+// let in one after the other as places become free; the streams they take up
+// keep their connections from sending more.
+//
+// The last to come is let in first: under such load calls have waited in the
+// client already, and who has been held for long has little time left.
+//
+// Why a completion queue: synchronous methods read every message, wake a thread
+// for each call and wait on a queue of its own, so that turning one away took a
+// third of a millisecond of a processor that has better things to do (`./run
+// storm --case middle`, two cores of an Ice Lake server, gRPC 1.51.1). The
+// callback API runs handlers on gRPC's one small pool, which also answers
+// health checks; with handlers that wait they got no answer in 2 s
+// (`server_api_bench 9`).
+#pragma once
+
+#include <grpcpp/completion_queue.h>
+#include <grpcpp/server_builder.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "server/compute_gate.h"
+#include "server/state.h"
+#include "server/unary_method.h"
+#include "server/workers.h"
+
+namespace locus::server {
+
+class Door;
+class Incoming;
+
+class Front {
+ public:
+  // Methods have to outlive it.
+  Front(ServerState* state, std::vector<const UnaryMethod*> methods);
+  ~Front();
+
+  // Before the server is built.
+  void AddQueues(grpc::ServerBuilder* builder);
+  // Once it is.
+  void Start();
+  // Once it has been shut down; waits for what is left.
+  void Shutdown();
+
+  // Calls that are held at the door.
+  int held() const { return held_; }
+
+ private:
+  friend class Door;
+  friend class Incoming;
+  class Incoming;
+
+  // Whether a call of that method would find a place now, and what it is told
+  // if not.
+  bool HasRoom(const UnaryMethod& method) const;
+  absl::Status WhyNoRoom(const UnaryMethod& method) const;
+
+  ServerState& state_;
+  const std::vector<const UnaryMethod*> methods_;
+  const int most_;  // calls that are read or handled at once
+  std::atomic<int> active_{0};
+  std::array<std::atomic<int>, std::size(kLanes)> active_in_lane_{};
+  std::atomic<int> held_{0};
+  std::vector<std::unique_ptr<Door>> doors_;
+  Workers workers_;
+};
+
+}  // namespace locus::server

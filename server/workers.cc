@@ -1,0 +1,89 @@
+#include "server/workers.h"
+
+#include <system_error>
+#include <utility>
+
+namespace locus::server {
+namespace {
+thread_local Workers* own_workers = nullptr;
+}  // namespace
+
+Workers::~Workers() {
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(mutex_);
+    ending_ = true;
+    for (Idle* const idle : idle_) idle->wake.notify_one();
+    threads.swap(threads_);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+void Workers::Run(Task task) {
+  const std::lock_guard lock(mutex_);
+  waiting_.push_back(std::move(task));
+  if (MayStart()) StartOne();
+}
+
+bool Workers::MayStart() const {
+  return !waiting_.empty() && running_ < limits_.running;
+}
+
+void Workers::StartOne() {
+  if (!idle_.empty()) {
+    Idle* const idle = idle_.back();
+    idle_.pop_back();
+    idle->awake = true;
+    idle->wake.notify_one();
+  } else if (static_cast<int>(threads_.size()) < limits_.threads) {
+    try {
+      threads_.emplace_back([this] { Loop(); });
+    } catch (const std::system_error&) {
+      return;  // none is to be had; whoever is done first does it
+    }
+  } else {
+    return;
+  }
+  ++running_;
+}
+
+// Counted as running by whoever started it.
+void Workers::Loop() {
+  own_workers = this;
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    while (!waiting_.empty() && running_ <= limits_.running) {
+      {
+        const Task task = std::move(waiting_.front());
+        waiting_.pop_front();
+        lock.unlock();
+        task();
+      }
+      lock.lock();
+    }
+    --running_;
+    if (ending_ && waiting_.empty()) return;
+    Idle self;
+    idle_.push_back(&self);
+    self.wake.wait(lock, [&] { return self.awake || ending_; });
+    if (!self.awake) {
+      if (waiting_.empty()) return;
+      ++running_;
+    }
+  }
+}
+
+Workers::Wait::Wait() {
+  if (own_workers == nullptr) return;
+  const std::lock_guard lock(own_workers->mutex_);
+  --own_workers->running_;
+  if (own_workers->MayStart()) own_workers->StartOne();
+}
+
+Workers::Wait::~Wait() {
+  if (own_workers == nullptr) return;
+  const std::lock_guard lock(own_workers->mutex_);
+  ++own_workers->running_;
+}
+
+}  // namespace locus::server
