@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Builds the container image, runs it as a cluster would (no root, no
 # capabilities, nothing writable) and proves what it promises. Arguments are
-# passed on to the engine's build; BUILD=no takes the image that is there. Takes
-# docker, podman or buildah, or what ENGINE says.
+# passed on to the engine's build; BUILD=no takes the image that is there, and
+# TWICE=yes builds it twice from nothing, and compares. Takes docker, podman or
+# buildah, or what ENGINE says.
 #
 # buildah builds, but does not run containers: with it the image's root becomes
-# the root of an ordinary process (chroot), which proves less. What is then not
-# proved is said in lines that begin with "not proved".
+# the root of an ordinary process (chroot), which proves a little less. What is
+# then not proved is said in lines that begin with "not proved".
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -18,7 +19,7 @@ work=$(mktemp -d)
 most_bytes=80000000
 memory=$((1 << 30)) # of the container, in bytes
 # On a busy machine an evaluation that yields to everybody might not end in time.
-environment=(--env LOCUS_BACKGROUND_EVALUATIONS=false --env LOCUS_GRACE_SECONDS=60)
+server_variables=(LOCUS_BACKGROUND_EVALUATIONS=false LOCUS_GRACE_SECONDS=60)
 
 proved() { printf 'ok: %s\n' "$*"; }
 not_proved() { printf 'not proved by %s: %s\n' "$ENGINE" "$*"; }
@@ -29,8 +30,9 @@ die() {
 }
 megabytes() { awk '{ printf "%.1f MB", $1 / 1e6 }' <<<"$1"; }
 
-# What differs between engines: start, client, logs, stop, files, image_config,
-# and the ports, the process and the exit code that they leave behind.
+# What differs between engines: start, client, logs, stop, remove, files, what
+# the image says, and the ports, the process and the exit code that they leave
+# behind.
 if [[ $ENGINE == buildah ]]; then
   # shellcheck source=deploy/prove-with-buildah.sh
   source deploy/prove-with-buildah.sh
@@ -51,8 +53,28 @@ metric() { scrape | tr -d '\r' | awk -v name="$1" '$1 == name { print $2 }'; }
 # of_process FIELD: from the kernel's account of locusd.
 of_process() { awk -v field="$1:" '$1 == field { print $2 }' "/proc/$process/status"; }
 
-[[ ${BUILD:-} == no ]] || ./run image "$@"
+# build_twice [FLAGS]: the same commit, nothing kept from one to the next.
+build_twice() {
+  local id layers
+  ./run image --no-cache "$@"
+  id=$(image_id) layers=$(image_layers)
+  ./run image --no-cache "$@"
+  [[ $layers == "$(image_layers)" ]] ||
+    die "two builds differ: $layers, then $(image_layers)"
+  if [[ $id == "$(image_id)" ]]; then
+    proved "two builds give the same image, $id"
+  else
+    proved "two builds give the same layers, $layers"
+    not_proved "that two builds give the same image: engines name their working containers in it"
+  fi
+}
+
 trap 'remove; rm -rf "$work"' EXIT
+if [[ ${TWICE:-} == yes ]]; then
+  build_twice "$@"
+elif [[ ${BUILD:-} != no ]]; then
+  ./run image "$@"
+fi
 start
 
 for attempt in {1..100}; do
@@ -63,7 +85,7 @@ done
 proved "healthy: $(client health | tr '\n' ' ')"
 
 config=$(image_config)
-[[ $config == *Healthcheck*locus*health* ]] || die "the image has no health check"
+[[ $config == *'"Healthcheck"'*'"locus"'*'"health"'* ]] || die "the image has no health check"
 proved "the image has a health check by locus health"
 check_own_health
 [[ $config == *'"User": "65532:65532"'* || $config == *'"User":"65532:65532"'* ]] ||
@@ -106,6 +128,7 @@ else
   not_proved "that it reads the cgroup's limits: none could be set"
 fi
 
+check_read_only
 # Ten seconds of work or so, in another process than the server's container.
 client evaluate --task copy --scheme rope --scheme alibi --steps 60 --seeds 1 \
   --no-out --quiet >"$work/evaluation" 2>&1 &
@@ -120,5 +143,4 @@ stop
 wait $evaluation || die "what was under way was lost: $(cat "$work/evaluation")"
 grep -q alibi "$work/evaluation" || die "the answer is not whole: $(cat "$work/evaluation")"
 proved "SIGTERM let the call under way end, then exit code 0"
-
-check_nothing_written
+proved "all of this on a read-only root file system"

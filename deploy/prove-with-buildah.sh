@@ -1,60 +1,93 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Part of prove-image.sh: buildah. It has no containers that run by themselves,
-# so that the server is a process of this script, in the image's root.
-export BUILDAH_ISOLATION=${BUILDAH_ISOLATION:-chroot}
+# Part of prove-image.sh: buildah, as root. It has no containers that run by
+# themselves, so that the server is a process of this script, in the image's
+# root, with the user, variables and commands that the image names.
 
 start() {
-  container=$(buildah from --pull-never --cap-drop ALL locus)
+  [[ $EUID == 0 ]] || die "with buildah this needs root"
+  container=$(buildah from --pull-never locus)
   root=$(buildah mount "$container")
-  client_container=$(buildah from --pull-never --cap-drop ALL locus)
-  groups=$(make_groups) || groups=
-  [[ ! $groups ]] || limited=yes
+  mkdir -p "$root"/{proc,sys,dev} # where engines mount things, too
+  user=$(image_says .OCIv1.Config.User)
+  mapfile -t variables < <(image_list .OCIv1.Config.Env)
+  mapfile -t entrypoint < <(image_list .OCIv1.Config.Entrypoint)
+  serving=("${variables[@]}" "${server_variables[@]}" LOCUS_LISTEN=127.0.0.1:0
+    LOCUS_HTTP=127.0.0.1:0)
+  make_groups
   (
-    for group in $groups; do echo "$BASHPID" >"$group/cgroup.procs"; done
-    exec buildah run "${environment[@]}" --env LOCUS_LISTEN=127.0.0.1:0 \
-      --env LOCUS_HTTP=127.0.0.1:0 "$container" -- locusd
+    for group in "${groups[@]}"; do echo "$BASHPID" >"$group/cgroup.procs"; done
+    become serving "${entrypoint[@]}"
   ) 2>"$work/log" &
-  buildah_process=$!
+  process=$!
   for attempt in {1..100}; do
-    ! grep -q '"event":"ready"' "$work/log" || break
+    ! grep -qs '"event":"ready"' "$work/log" || break
     [[ $attempt != 100 ]] || die "not ready after 10 seconds"
     sleep 0.1
   done
-  touch "$work/started"
-  local ready
-  ready=$(grep '"event":"ready"' "$work/log")
-  grpc_port=$(grep -o '"grpc_port":[0-9]*' <<<"$ready" | grep -o '[0-9]*')
-  http_port=$(grep -o '"http_port":[0-9]*' <<<"$ready" | grep -o '[0-9]*')
-  process=$(descendant "$buildah_process" locusd)
+  grpc_port=$(of_ready grpc_port)
+  http_port=$(of_ready http_port)
 }
-# descendant PROCESS NAME: the process of that name under another.
-descendant() {
-  local child found
-  for child in $(ps -o pid= --ppid "$1"); do
-    if [[ $(cat "/proc/$child/comm") == "$2" ]]; then found=$child; else found=$(descendant "$child" "$2"); fi
-    [[ ! $found ]] || { echo "$found"; return; }
-  done
-}
-# make_groups: cgroups of ours with the limits, below the one we are in.
-make_groups() {
-  local hierarchy=/sys/fs/cgroup group
-  if [[ -e $hierarchy/cgroup.controllers ]]; then
-    group=$hierarchy$(sed -n 's/^0:://p' /proc/self/cgroup)/locus-proof-$$
-    mkdir "$group" && echo "$memory" >"$group/memory.max" &&
-      echo '100000 100000' >"$group/cpu.max" && echo "$group"
-    return
-  fi
-  group=$hierarchy/memory$(sed -n 's/^[0-9]*:memory://p' /proc/self/cgroup)/locus-proof-$$
-  mkdir "$group" && echo "$memory" >"$group/memory.limit_in_bytes" && echo "$group"
-  group=$hierarchy/cpu$(sed -n 's/^[0-9]*:cpu[a-z,]*://p' /proc/self/cgroup | head -n 1)/locus-proof-$$
-  mkdir "$group" && echo 100000 >"$group/cpu.cfs_quota_us" && echo "$group"
-} 2>/dev/null
+# of_ready FIELD: what the server said when it was ready.
+of_ready() { sed -n "s/.*\"event\":\"ready\".*\"$1\":\([0-9]*\).*/\1/p" "$work/log"; }
+# image_says FIELD, image_list FIELD: of the image's configuration.
+image_says() { buildah inspect --type image --format "{{$1}}" locus; }
+image_list() { image_says "range $1}}{{println .}}{{end" | sed '/^$/d'; }
 
-client() {
-  buildah run "$client_container" -- locus "$1" --server "127.0.0.1:$grpc_port" "${@:2}"
+# become ARRAY COMMAND...: in the image's root, where nothing can be written,
+# whoever tries, with the variables that the array holds and no others.
+become() {
+  local -n given=$1
+  # shellcheck disable=SC2016  # of the inner shell
+  exec unshare --mount bash -c '
+    mount --bind "$1" "$1" && cd "$1"
+    for directory in proc sys dev; do mount --rbind "/$directory" "$directory"; done
+    mount -o remount,bind,ro . && shift && exec "$@"' \
+    become "$root" "$(command -v env)" --ignore-environment "${given[@]}" \
+    "$(command -v setpriv)" --no-new-privs --bounding-set=-all,+sys_chroot,+setuid,+setgid \
+    "$(command -v chroot)" --userspec="$user" --groups= . "${@:2}"
 }
-logs() { cat "$work/log"; }
-# Of a container that never ran: running leaves mount points behind.
+
+# make_groups: cgroups of ours with the limits, below those we are in; none at
+# all if one of them cannot be had.
+groups=()
+make_groups() {
+  local at=/sys/fs/cgroup own=locus-proof-$$
+  limited=yes
+  if [[ -e $at/cgroup.controllers ]]; then
+    make_group "$at$(own_group '')/$own" memory.max "$memory" cpu.max '100000 100000'
+  else
+    make_group "$at/memory$(own_group memory)/$own" memory.limit_in_bytes "$memory" &&
+      make_group "$at/cpu$(own_group cpu)/$own" cpu.cfs_quota_us 100000
+  fi || {
+    limited=
+    remove_groups
+  }
+}
+# make_group PATH [FILE VALUE]...
+make_group() {
+  mkdir "$1" || return
+  groups+=("$1")
+  local group=$1
+  shift
+  while (($#)); do
+    echo "$2" >"$group/$1" || return
+    shift 2
+  done
+} 2>/dev/null
+# own_group CONTROLLER: the path of ours, of version 2 if it has no name.
+own_group() {
+  awk -F: -v name="$1" '{ split($2, names, ","); for (i in names) if (names[i] == name) found = $3 }
+    name == "" && $2 == "" { found = $3 }
+    END { print found == "/" ? "" : found }' /proc/self/cgroup
+}
+remove_groups() {
+  ((!${#groups[@]})) || rmdir "${groups[@]}"
+  groups=()
+}
+
+client() { (become variables locus "$1" --server "127.0.0.1:$grpc_port" "${@:2}"); }
+logs() { [[ ! -e $work/log ]] || cat "$work/log"; }
+# Of a container in which nothing was mounted.
 files() {
   local fresh
   fresh=$(buildah from --pull-never locus)
@@ -63,24 +96,33 @@ files() {
 }
 unpacked_bytes() { tar -c -C "$root" . | wc -c; }
 image_config() { buildah inspect --type image locus | tr -d '\n'; }
+image_id() { image_says .FromImageID; }
+image_layers() { image_list .OCIv1.RootFS.DiffIDs; }
 stop() {
-  kill -TERM "$process"
+  kill -s "$(image_says .OCIv1.Config.StopSignal)" "$process"
   exit_code=0
-  wait "$buildah_process" || exit_code=$?
+  wait "$process" || exit_code=$?
 }
 remove() {
-  kill "$process" 2>/dev/null || true
-  wait "$buildah_process" 2>/dev/null || true
-  buildah rm "$container" "$client_container" >/dev/null
-  for group in $groups; do rmdir "$group"; done
+  if [[ ${process:-} ]]; then
+    kill "$process" 2>/dev/null || true
+    wait "$process" 2>/dev/null || true
+  fi
+  [[ ! ${container:-} ]] || buildah rm "$container" >/dev/null
+  remove_groups
 }
 
+# The image's own words, since there is no engine to say them.
 check_own_health() {
-  not_proved "that the image's own health check and stop signal are obeyed: it has neither"
+  local check checking=("${variables[@]}" "LOCUS_LISTEN=0.0.0.0:$grpc_port")
+  mapfile -t check < <(image_list .Docker.Config.Healthcheck.Test)
+  [[ ${check[0]} == CMD ]] || die "the health check is no command: ${check[*]}"
+  (become checking "${check[@]:1}") >/dev/null || die "its own health check fails"
+  proved "its own health check passes, on a port that is not the usual one: ${check[*]:1}"
+  not_proved "that an engine runs the health check by itself: there is none"
 }
-# The root is writable here, but not to this user, who has left it as it was.
-check_nothing_written() {
-  [[ ! $(find "$root" -xdev -newer "$work/started" ! -type d) ]] || die "it wrote to its root"
-  proved "wrote no file"
-  not_proved "that a read-only root is enough: chroot has none"
+check_read_only() {
+  local options
+  options=$(awk '$5 == "/" { print $6 }' "/proc/$process/mountinfo" | tail -n 1)
+  [[ ,$options, == *,ro,* ]] || die "the root is writable: $options"
 }

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Installs the packages of ./run package on a clean Debian 12 root file system
 # and proves that they run there: as root, on a machine with debootstrap. The
-# mirror is the one that this machine's apt uses.
+# mirror is the one that this machine's apt uses. Where there is podman, systemd
+# is started in that root, too, and has to run the unit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
+not_proved() { printf 'not proved: %s\n' "$*"; }
 proved() { printf 'ok: %s\n' "$*"; }
 die() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
@@ -18,12 +20,22 @@ mirror=$(apt-get indextargets --format '$(REPO_URI)|$(CODENAME)|$(COMPONENT)' |
 root=$(mktemp -d)
 chmod 755 "$root"  # the server inside is nobody
 server=
+container=
 clean_up() {
   [[ ! $server ]] || kill "$server" 2>/dev/null || true
+  [[ ! $container ]] || podman rm --force "$container" >/dev/null || true
+  unmount
+  rm -rf --one-file-system "$root"
+}
+mount_all() {
+  mount -t proc proc "$root/proc"
+  mount --rbind /dev "$root/dev"
+  mount --make-rslave "$root/dev"
+}
+unmount() {
   for mounted in proc dev; do
     umount -l "$root/$mounted" 2>/dev/null || true
   done
-  rm -rf --one-file-system "$root"
 }
 trap clean_up EXIT
 in_root=(chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8)
@@ -36,9 +48,7 @@ rm -f "$root.log"
 for file in /etc/resolv.conf /etc/hosts /etc/apt/apt.conf.d/* /etc/ssl/certs/ca-certificates.crt; do
   [[ ! -f $file ]] || install -D -m 644 "$(readlink -f "$file")" "$root$file"
 done
-mount -t proc proc "$root/proc"
-mount --rbind /dev "$root/dev"
-mount --make-rslave "$root/dev"
+mount_all
 before=$(du -sm --one-file-system "$root" | cut -f1)
 
 install -D -m 644 --target-directory="$root/tmp" "${packages[@]}"
@@ -52,7 +62,9 @@ proved "$(inside locusd --version)"
 proved "$(inside locus version)"
 for file in /etc/default/locusd /lib/systemd/system/locusd.service \
   /usr/share/man/man8/locusd.8.gz /usr/share/man/man1/locus.1.gz \
-  /usr/share/bash-completion/completions/{locus,locusd}; do
+  /usr/share/bash-completion/completions/{locus,locusd} \
+  /usr/share/zsh/vendor-completions/{_locus,_locusd} \
+  /usr/share/fish/vendor_completions.d/{locus,locusd}.fish; do
   # minbase keeps manuals; images that leave them out say so.
   inside test -s "$file" || die "there is no $file"
 done
@@ -82,6 +94,61 @@ wait "$server" || die "locusd ended with $?"
 server=
 proved "drains on SIGTERM with exit code 0"
 
+# The unit, under the init system it is for. None of this machine's network.
+in_system() { podman exec "$container" "$@"; }
+of_unit() { in_system systemctl show --value --property "$1" locusd; }
+prove_unit() {
+  inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
+    systemd-sysv' >"$root/tmp/apt.log" 2>&1 || die "apt: $(tail -n 5 "$root/tmp/apt.log")"
+  unmount
+  container=$(podman run --detach --systemd=always --privileged --network none \
+    --rootfs "$root" /sbin/init)
+  for attempt in {1..300}; do
+    [[ $(of_unit ActiveState 2>/dev/null) != active ]] || break
+    [[ $attempt != 300 ]] || die "not active: $(in_system systemctl status locusd 2>&1 || true)"
+    sleep 0.1
+  done
+  proved "systemd starts the unit by itself, and is told when it serves (Type=$(of_unit Type))"
+  local process user
+  process=$(of_unit MainPID)
+  user=$(in_system stat --format %u "/proc/$process")
+  [[ $user != 0 ]] || die "the unit runs as root"
+  # shellcheck disable=SC2016  # awk's own
+  [[ $(in_system awk '/^CapEff/ { print $2 }' "/proc/$process/status") =~ ^0+$ ]] ||
+    die "the unit has capabilities"
+  proved "as user $user, who exists only meanwhile, without capabilities"
+  in_system locus health >/dev/null || die "the unit is not healthy"
+  in_system locus attend --server 127.0.0.1:50051 --scheme rope --dim 16 --heads 1 \
+    --tokens 'the cat sat on the mat' >/dev/null || die "a call to the unit failed"
+  proved "the unit is healthy, and answers a call"
+  in_system sh -c "kill -KILL $process"
+  for attempt in {1..100}; do
+    [[ $(of_unit ActiveState) != active || $(of_unit MainPID) == "$process" ]] || break
+    [[ $attempt != 100 ]] || die "does not come back"
+    sleep 0.1
+  done
+  proved "comes back when it is killed"
+  in_system systemctl stop locusd
+  [[ $(of_unit Result) == success && $(of_unit ExecMainStatus) == 0 ]] ||
+    die "stop: $(of_unit Result), exit code $(of_unit ExecMainStatus)"
+  proved "systemctl stop drains it: exit code 0"
+  in_system systemctl start locusd
+  in_system dpkg --remove locusd >/dev/null 2>&1 || die "cannot be removed while it runs"
+  ! in_system pidof locusd || die "runs on after its package has gone"
+  proved "is stopped when its package is removed"
+  podman rm --force "$container" >/dev/null
+  container=
+  mount_all
+}
+if podman info &>/dev/null; then
+  prove_unit
+else
+  not_proved "that systemd runs the unit: there is no podman to start it in"
+fi
+
 inside dpkg --purge locus locusd >/dev/null 2>&1 || die "cannot be purged"
-! inside test -e /etc/default/locusd || die "leaves /etc/default/locusd behind"
-proved "goes without a trace"
+left=$(cd "$root" && find . -xdev -iname '*locus*' ! -path './tmp/*' ! -path './var/cache/apt/*' \
+  ! -path './var/lib/apt/*')
+[[ ! $left ]] || die "leaves behind: $left"
+! inside dpkg-query -W locus locusd 2>/dev/null | grep . || die "dpkg still knows them"
+proved "go without a trace"

@@ -44,6 +44,12 @@ class ComposeTest(unittest.TestCase):
         self.assertEqual(checked.returncode, 1)
         self.assertIn("imag", checked.stderr)
 
+    def test_what_the_build_is_told_is_what_it_asks_for(self):
+        dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+        asked = set(re.findall(r"^ARG (\w+)", dockerfile, re.MULTILINE)) - {"BASE"}
+        for name in OURS:
+            self.assertEqual(set(self.services[name]["build"]["args"]), asked)
+
     def test_mounted_files_exist(self):
         for service in self.services:
             for here in self.mounts(service).values():

@@ -23,6 +23,8 @@ RULES = DEPLOY / "prometheus" / "locus.rules.yaml"
 # What Grafana puts in their places.
 VARIABLES = {"$__rate_interval": "8s", "$instance": ".*"}
 PATIENCE_SECONDS = 60
+# Beyond which the autoscaler adds servers.
+TARGET = 0.7
 
 
 def panels():
@@ -93,6 +95,11 @@ class LayoutTest(unittest.TestCase):
         self.assertEqual(len(ids), len(set(ids)))
         titles = [panel["title"] for panel in panels()]
         self.assertEqual(len(titles), len(set(titles)))
+
+    def test_panels_are_of_the_chosen_servers(self):
+        for panel in panels():
+            for target in panel.get("targets", []):
+                self.assertIn("$instance", target["expr"], panel["title"])
 
     def test_panels_say_their_unit_and_use_the_chosen_prometheus(self):
         for panel in panels():
@@ -186,6 +193,36 @@ class QueryTest(unittest.TestCase):
 
     def test_servers_to_choose_from_are_found(self):
         self.assertEqual(len(self.instances), 2)
+
+
+@needs("prometheus")
+class DemandTest(unittest.TestCase):
+    """What autoscaling looks at tells a server that has too much to do from one that has not."""
+
+    def test_demand_is_high_where_calls_wait_and_low_where_they_do_not(self):
+        with tempfile.TemporaryDirectory() as folder, \
+                Daemon("--threads=1", "--log-calls=false") as busy, \
+                Daemon("--threads=1", "--log-calls=false") as idle:
+            prometheus = Prometheus(folder, (busy, idle))
+            self.addCleanup(prometheus.stop)
+            # Eight callers for one thread, and two calls a second.
+            loads = [("attend", "--length", "512", "--concurrency", "8"), ("--rate", "2")]
+            for load, daemon in zip(loads, (busy, idle)):
+                process = subprocess.Popen(
+                    [LOCUS, "load", *load, "--server", f"127.0.0.1:{daemon.grpc_port}",
+                     "--duration", "10m", "--quiet"],
+                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                self.addCleanup(process.wait, 30)
+                self.addCleanup(process.kill)
+            wait_until(lambda: self.demand(prometheus, 0) > TARGET, "demand rises", 60)
+            self.assertLess(self.demand(prometheus, 1), TARGET / 2)
+
+    @staticmethod
+    def demand(prometheus, pod):
+        try:
+            return max(prometheus.ask(f'locus:demand:ratio{{pod="locus-{pod}"}}'), default=0)
+        except OSError:
+            return 0
 
 
 class Load:

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The manifests as kubectl renders them: right by Kubernetes' schemas, and what they promise."""
+"""The manifests as kustomize renders them: right by Kubernetes' schemas, and what they promise."""
 
 import json
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 import unittest
 from pathlib import Path
 
 import yaml
-from programs import DEPLOY, LOCUS, LOCUSD, ROOT, from_npm, locus, make_certificates, needs, run
+from programs import (DEPLOY, LOCUS, LOCUSD, ROOT, from_npm, kustomize, locus, make_certificates,
+                      needs, run)
 
 from daemon import Daemon
 
@@ -24,16 +24,8 @@ RESTRICTED_VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral"
                       "persistentVolumeClaim", "projected", "secret"}
 
 
-def kustomize_is_new_enough():
-    """Components are of 2020; Debian's kubectl is older."""
-    if not shutil.which("kubectl"):
-        return False
-    found = re.search(r"v(\d+)\.(\d+)", run("kubectl", "version", "--client").stdout)
-    return bool(found) and (int(found[1]), int(found[2])) >= (1, 21)
-
-
 def render(overlay):
-    rendered = run("kubectl", "kustomize", DEPLOY / "k8s" / overlay)
+    rendered = run(*kustomize(), DEPLOY / "k8s" / overlay)
     if rendered.returncode != 0 or rendered.stderr:
         raise AssertionError(f"{overlay}: {rendered.stderr}")
     return [each for each in yaml.safe_load_all(rendered.stdout) if each]
@@ -58,7 +50,6 @@ def selects(selector, labels):
     return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
 
 
-@unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
 class ManifestTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -228,7 +219,6 @@ class ManifestTest(unittest.TestCase):
 
 
 @needs("openssl")
-@unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
 class TlsTest(unittest.TestCase):
     def test_its_server_serves_its_clients_and_nobody_else(self):
         objects = render("overlays/tls")
@@ -258,7 +248,6 @@ class TlsTest(unittest.TestCase):
                     self.assertEqual(daemon.http(path)[0], 200)
 
 
-@unittest.skipUnless(kustomize_is_new_enough(), "no kubectl of 1.21 or later is installed")
 class SweepTest(unittest.TestCase):
     def test_its_command_runs_over_two_servers(self):
         job = one(render("sweep"), "Job", "locus-sweep")["spec"]
@@ -289,6 +278,10 @@ class SweepTest(unittest.TestCase):
             # Both servers had some.
             for daemon in (first, second):
                 self.assertGreater(daemon.metric("locus_evaluation_cells_total"), 0)
+
+    def test_it_ends_some_day(self):
+        job = one(render("sweep"), "Job", "locus-sweep")["spec"]
+        self.assertLess(job["activeDeadlineSeconds"], 24 * 3600)
 
     def test_wrong_usage_ends_it(self):
         policy = one(render("sweep"), "Job", "locus-sweep")["spec"]["podFailurePolicy"]

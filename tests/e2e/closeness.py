@@ -8,6 +8,7 @@ import numpy as np
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "golden"))
 
 import neutral  # noqa: E402 (found through the line above)
+import schemes  # noqa: E402
 
 UNITS = {"FLOAT64": 2.0 ** -52, "FLOAT32": 2.0 ** -23, "FLOAT16": 2.0 ** -10, "BFLOAT16": 2.0 ** -7}
 LARGEST_HALF = 65504
@@ -42,7 +43,7 @@ def _factors(case):
 def _per_channel(case, factors, dim):
     """The same for each channel of what is turned; those that stay have 1."""
     (_, parameters), = case["scheme"].items()
-    halves = parameters.get("layout") == "HALF_SPLIT"
+    halves = schemes.layout_of(parameters) == "HALF_SPLIT"
     both = np.tile(factors, 2) if halves else np.repeat(factors, 2, axis=-1)
     stay = np.ones((len(both), dim - both.shape[-1]))
     return np.concatenate([both, stay], axis=-1)

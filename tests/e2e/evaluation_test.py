@@ -240,7 +240,8 @@ class EvaluationTest(unittest.TestCase):
         metrics, _ = self.metrics_of("", "retrofit {}")
         self.assertEqual(set(metrics), {"rope"} | {
             f"{scaling}_x{factor}" for factor in (2, 4, 8)
-            for scaling in ("linear", "ntk", "dynamic_ntk", "yarn", "llama3")})
+            for scaling in ("linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope",
+                            "proportional")})
 
     def test_wrong_layers_are_refused_by_name(self):
         for scheme, field in (

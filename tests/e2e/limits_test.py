@@ -14,6 +14,7 @@ import grpc
 
 import wire
 from daemon import LOCUSD, SANITIZED, Daemon
+from methods import registered_methods
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
@@ -111,7 +112,7 @@ class LimitsTest(unittest.TestCase):
              "--http=", "--max-connections=500"],
             capture_output=True, text=True, timeout=30, check=False)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("(ulimit -n) allow 372", done.stderr)
+        self.assertIn("(ulimit -n) allow 308", done.stderr)
 
     def test_who_says_nothing_is_hung_up_on(self):
         daemon = self.daemon()
@@ -139,13 +140,17 @@ class LimitsTest(unittest.TestCase):
         self.assertEqual(settings[MAX_HEADER_LIST_SIZE], 4096)
 
     def test_metadata(self):
-        client = self.client(self.daemon())
+        daemon = self.daemon()
+        client = self.client(daemon)
         request = wire.ListSchemesRequest()
         client(wire.LIST_SCHEMES, request, metadata=(("x-note", "a" * 8000),))
         with self.assertRaises(grpc.RpcError) as caught:
             client(wire.LIST_SCHEMES, request, metadata=(("x-note", "a" * 40000),))
         self.assertEqual(caught.exception.code(), EXHAUSTED)
-        client(wire.LIST_SCHEMES, request)
+        # Now and then gRPC closes the connection of whoever does this.
+        with grpc.insecure_channel(f"127.0.0.1:{daemon.grpc_port}",
+                                   options=[("grpc.use_local_subchannel_pool", 1)]) as another:
+            another.unary_unary(wire.LIST_SCHEMES)(b"", timeout=10)
 
     def test_messages(self):
         client = self.client(self.daemon("--max-message-bytes=1MiB"))
@@ -177,6 +182,26 @@ class LimitsTest(unittest.TestCase):
             self.assertTrue(daemon.alive(), wrong)
         self.client(daemon)(wire.LIST_SCHEMES, wire.ListSchemesRequest())
 
+    def test_a_binary_header_that_is_none_ends_its_connection_and_no_other(self):
+        """As SECURITY.md says of this gRPC, for whoever puts a proxy before it."""
+        daemon = self.daemon()
+        client = self.client(daemon)
+        client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
+        block = b"".join(header(*h) for h in (
+            (":method", "POST"), (":scheme", "http"), (":path", wire.LIST_SCHEMES),
+            (":authority", "x"), ("content-type", "application/grpc"), ("te", "trailers"),
+            ("x-note-bin", "!!!")))
+        with connect(daemon) as connection:
+            settings_of(connection)
+            connection.sendall(len(block).to_bytes(3, "big") + bytes([1, 4, 0, 0, 0, 1]) + block)
+            connection.settimeout(20)
+            try:
+                while connection.recv(65536):
+                    pass
+            except ConnectionError:
+                pass
+        client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
+
     def test_a_message_that_inflates_is_not_inflated(self):
         daemon = self.daemon("--max-message-bytes=1MiB")
         client = self.client(daemon)
@@ -184,8 +209,7 @@ class LimitsTest(unittest.TestCase):
         before = daemon.memory("VmRSS")
         bomb = bytes(64 << 20)
         for algorithm in (grpc.Compression.Gzip, grpc.Compression.Deflate):
-            for path in (wire.LIST_SCHEMES, wire.ENCODE, wire.ATTEND, wire.CHECK_PROPERTIES,
-                         wire.EVALUATE, wire.HEALTH_CHECK):
+            for path in registered_methods(client.channel):
                 with self.assertRaises(grpc.RpcError) as caught:
                     client(path, bomb, compression=algorithm)
                 self.assertIn(caught.exception.code(),
@@ -230,7 +254,55 @@ class LimitsTest(unittest.TestCase):
         self.assertFalse(any("traceparent" in e for e in calls))
 
 
+class HttpPortTest(unittest.TestCase):
+    """Clients that say nothing, or never end, keep nobody else from an answer."""
+
+    def silent(self, daemon, count, said=b""):
+        for _ in range(count):
+            connection = socket.create_connection(("127.0.0.1", daemon.http_port), 10)
+            self.addCleanup(connection.close)
+            connection.sendall(said)
+
+    def slowest(self, daemon, count=10):
+        """Of so many answers to each path."""
+        slowest = 0
+        for path in ("/healthz", "/readyz", "/metrics") * count:
+            start = time.monotonic()
+            self.assertEqual(daemon.http(path)[0], 200)
+            slowest = max(slowest, time.monotonic() - start)
+        return slowest
+
+    def test_answers_at_once_beside_silent_connections(self):
+        for said in (b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: "):
+            with Daemon() as daemon:
+                self.silent(daemon, 256, said)
+                self.assertLess(self.slowest(daemon), 5 if SANITIZED else 0.1)
+
+    def test_silent_connections_take_few_descriptors_and_end(self):
+        with Daemon() as daemon:
+            self.silent(daemon, 300)
+            daemon.http("/healthz")
+            self.assertLess(daemon.metric("process_open_fds"), 300)
+            deadline = time.monotonic() + 20
+            while daemon.metric("process_open_fds") > 60:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.1)
+
+    def test_who_reads_nothing_is_hung_up_on(self):
+        with Daemon() as daemon:
+            self.silent(daemon, 64, b"GET /metrics HTTP/1.1\r\n\r\n" + b"x" * 100000)
+            self.assertLess(self.slowest(daemon), 5 if SANITIZED else 0.1)
+
+
 class UnixSocketTest(unittest.TestCase):
+    def test_the_name_of_a_socket_deceives_nobody_in_the_log(self):
+        with tempfile.TemporaryDirectory() as folder:
+            address = f"unix:{folder}/\u202egol\u2028{{\u0085\u009b31m\u2066"
+            with Daemon(f"--listen={address}") as daemon:
+                line = next(line for line in daemon.log.text().splitlines() if "ready" in line)
+                self.assertTrue(line.isprintable(), line)
+                self.assertEqual(json.loads(line)["listen"], address)
+
     def test_serves_on_a_socket_and_removes_it(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "locus.sock")

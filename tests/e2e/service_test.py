@@ -2,7 +2,6 @@
 """What a real server is besides its numbers: listing, health, reflection, metadata, metrics."""
 
 import re
-import shutil
 import subprocess
 import unittest
 
@@ -10,6 +9,7 @@ import grpc
 
 import wire
 from daemon import Daemon
+from tools import needs
 
 SERVICES = ("locus.v1.EncodingService", "locus.v1.AttentionService",
             "locus.v1.EvaluationService")
@@ -169,7 +169,7 @@ class ServiceTest(unittest.TestCase):
         self.client(wire.ATTEND, request, metadata=[("x-request-id", "unmistakable-id")])
         self.assertNotIn("unmistakable", self.daemon.http("/metrics")[1])
 
-    @unittest.skipUnless(shutil.which("promtool"), "promtool is not installed")
+    @needs("promtool")
     def test_promtool_accepts_the_metrics(self):
         self.client(wire.ENCODE, sinusoidal_request())
         checked = subprocess.run(["promtool", "check", "metrics"], text=True, timeout=60,

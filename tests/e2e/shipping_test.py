@@ -49,6 +49,16 @@ class VersionTest(unittest.TestCase):
             self.assertIn(f"commit {ready['commit']};", output(LOCUSD, "--version"))
 
 
+    def test_the_commit_is_the_one_that_was_built(self):
+        described = subprocess.run(
+            ["git", "-C", wire.ROOT, "describe", "--always", "--abbrev=12", "--exclude=*"],
+            capture_output=True, text=True, check=False)
+        if not os.path.exists(os.path.join(wire.ROOT, ".git")) or described.returncode != 0:
+            return  # sources without their history
+        commit = json.loads(output(LOCUS, "version", "--json"))["commit"]
+        self.assertEqual(commit.removesuffix("-dirty"), described.stdout.strip())
+
+
 class BashCompletionTest(unittest.TestCase):
     def complete(self, script, function, *words):
         """What bash would offer for the last word."""
@@ -86,17 +96,24 @@ class BashCompletionTest(unittest.TestCase):
                          expected - {"--help", "--version", "--completion", "--manual"})
 
     def test_a_shell_that_is_not_known(self):
-        done = subprocess.run([LOCUS, "completion", "tcsh"], capture_output=True, check=False)
-        self.assertEqual(done.returncode, 2)
+        for command in ((LOCUS, "completion", "tcsh"), (LOCUSD, "--completion=tcsh")):
+            done = subprocess.run(command, capture_output=True, check=False)
+            self.assertEqual(done.returncode, 2)
 
     def test_other_shells_take_their_scripts(self):
         for shell in ("zsh", "fish"):
             script = output(LOCUS, "completion", shell)
             for path in commands():
-                for flag in declared_flags(output(LOCUS, *path, "--help")):
-                    self.assertIn(flag if shell == "zsh" else f"-l {flag[2:]} ", script)
-            if shutil.which(shell):
-                subprocess.run([shell, "-n"], input=script, text=True, check=True)
+                self.assert_offers(shell, script, declared_flags(output(LOCUS, *path, "--help")))
+            script = output(LOCUSD, f"--completion={shell}")
+            self.assert_offers(shell, script, declared_flags(output(LOCUSD, "--help")) -
+                               {"--help", "--version", "--completion", "--manual"})
+
+    def assert_offers(self, shell, script, flags):
+        for flag in flags:
+            self.assertIn(flag if shell == "zsh" else f"-l {flag[2:]} ", script)
+        if shutil.which(shell):
+            subprocess.run([shell, "-n"], input=script, text=True, check=True)
 
 
 class ManualTest(unittest.TestCase):

@@ -36,6 +36,7 @@ CASES = {
     "large": ("attend", "--length", "1024", "--heads", "8"),
 }
 GOODPUT, ANSWER_SECONDS, RECOVERY_SECONDS = 0.9, 0.1, 1.0
+QUEUE_SECONDS = 2.0  # locusd's --max-queue-seconds
 
 
 def percentile(values, share):
@@ -61,7 +62,7 @@ class Probe:
 
     def __init__(self, daemon, client):
         self.daemon, self.client = daemon, client
-        self.health, self.metrics, self.rss = [], [], []
+        self.health, self.metrics, self.rss, self.failures = [], [], [], []
         self._end = threading.Event()
         self._threads = [threading.Thread(target=self._repeat, args=(action,))
                          for action in (self._ask_health, self._ask_metrics, self._look)]
@@ -81,7 +82,10 @@ class Probe:
 
     def _repeat(self, action):
         while not self._end.wait(0.1):
-            action()
+            try:
+                action()
+            except Exception as error:  # pylint: disable=broad-except
+                self.failures.append(f"{action.__name__.strip('_')}: {error!r}"[:200])
 
     def __enter__(self):
         for thread in self._threads:
@@ -175,6 +179,11 @@ class Storm:
             for name, times in (("health", probe.health), ("metrics", probe.metrics)):
                 if percentile(times, 0.99) > ANSWER_SECONDS:
                     problems.append(f"{case} at {factor} x: {name} took {row[name + ' p99']}")
+            if probe.failures:
+                problems.append(f"{case} at {factor} x: {len(probe.failures)} questions failed, "
+                                f"first {probe.failures[0]}")
+            if run["queue_us"].get("p99", 0) > QUEUE_SECONDS * 1e6:
+                problems.append(f"{case} at {factor} x: calls waited {row['queued p99']}")
             if recovery > RECOVERY_SECONDS:
                 problems.append(f"{case} at {factor} x: recovery took {row['recovery']}")
             if max(probe.rss) > 1.25 * probe.rss[len(probe.rss) // 10] + (64 << 20):

@@ -17,9 +17,11 @@ import attention_cases
 import encoding_cases
 import neutral
 import schemes
+import streams
 
 DERIVED = ("wavelengths", "unscaled_frequencies", "original_length", "target_length",
-           "original_turns", "target_turns", "bucket_edges", "table_length")
+           "original_turns", "target_turns", "target_frequencies", "ramp", "incomplete_pairs",
+           "decays", "bucket_edges", "table_length", "policy")
 GOLDENS = os.path.join(wire.ROOT, "tests", "golden", "goldens.json")
 RANDOM_ATTEND_CASES = 300
 LARGE_ATTEND_CASES = 16
@@ -39,6 +41,8 @@ def encoding_parts(response):
     kind = response.WhichOneof("encoding")
     if kind:
         for field, value in getattr(response, kind).ListFields():
+            if field.name == "head_numbers":
+                continue
             is_tensor = field.message_type is not None
             parts[field.name] = wire.array(value) if is_tensor else np.array(value)
     if response.HasField("output"):
@@ -93,8 +97,53 @@ class ValuesTest(unittest.TestCase):
             np.testing.assert_allclose(
                 derived["original_turns"], np.array(derived["unscaled_frequencies"])
                 * derived["original_length"] / (2 * np.pi), err_msg=name)
-            np.testing.assert_allclose(derived["target_turns"], frequencies
+            far = np.array(derived.get("target_frequencies", frequencies))
+            np.testing.assert_allclose(derived["target_turns"], far
                                        * derived["target_length"] / (2 * np.pi), err_msg=name)
+            np.testing.assert_array_equal(
+                derived.get("incomplete_pairs", []),
+                np.flatnonzero((far > 0) & (np.array(derived["original_turns"]) < 1)),
+                err_msg=name)
+            self.check_ramp(derived, far, name)
+
+    def check_ramp(self, derived, far, name):
+        """The scaled frequency lies so far between the plain one and that over the factor."""
+        factor = derived["target_length"] / derived["original_length"]
+        plain, ramp = np.array(derived["unscaled_frequencies"]), np.array(derived["ramp"])
+        between = (ramp > 0) & (ramp < 1)
+        np.testing.assert_allclose((plain * (1 - ramp) + plain / factor * ramp)[between],
+                                   far[between], rtol=1e-6, err_msg=name)
+
+    def test_lengths_of_a_request_make_turns(self):
+        for rope, factor in (({}, 1), ({"linear": {"factor": 4}}, 4), ({"ntk": {"factor": 4}}, 4),
+                             ({"proportional": {"factor": 4, "share": 0.5}}, 4)):
+            request = wire.EncodeRequest(scheme={"rope": rope}, dim=16, trained_length=100)
+            request.positions.range.count = 1
+            rotation = self.client(wire.ENCODE, request).rotation
+            self.assertEqual((rotation.original_length, rotation.target_length),
+                             (100, 100 * factor))
+            np.testing.assert_allclose(rotation.original_turns,
+                                       100 * 10000.0 ** (-np.arange(8) / 8) / (2 * np.pi))
+            np.testing.assert_allclose(rotation.target_turns, 100 * factor
+                                       * np.array(rotation.frequencies) / (2 * np.pi))
+            turning = [k for k in range(8) if rotation.frequencies[k] > 0]
+            self.assertEqual(list(rotation.incomplete_pairs), [k for k in turning if k >= 3])
+            self.assertEqual(len(rotation.ramp), 8 if factor > 1 else 0)
+        request.target_length = 1000
+        self.assertEqual(self.client(wire.ENCODE, request).rotation.target_length, 1000)
+        request.trained_length = -1
+        with self.assertRaisesRegex(Exception, "trained_length"):
+            self.client(wire.ENCODE, request)
+
+    def test_numbers_of_the_heads(self):
+        request = wire.EncodeRequest(scheme={"kerple": {"p": [0.5, 1.5], "seed": 3}})
+        request.positions.range.count = 1
+        numbers = {each.name: list(each.values)
+                   for each in self.client(wire.ENCODE, request).bias.head_numbers}
+        self.assertEqual(numbers["p"], [0.5, 1.5])
+        stream = streams.Stream(3, "kerple.a")
+        np.testing.assert_allclose(numbers["a"], [0.01 + 0.99 * stream.uniform()
+                                                  for _ in range(2)], rtol=1e-15)
 
     def check_attend(self, case, dtype, request):
         response = self.client(wire.ATTEND, request)

@@ -19,11 +19,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 
 import hostile_requests  # noqa: E402 (found through the line above)
+import methods  # noqa: E402
 import wire  # noqa: E402
 
 # The order of kMethods in request_fuzz.cc.
 METHODS = (wire.LIST_SCHEMES, wire.ENCODE, wire.ATTEND, wire.CHECK_PROPERTIES, wire.EVALUATE,
-           wire.HEALTH_CHECK, "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+           wire.HEALTH_CHECK, methods.REFLECT, wire.HEALTH_WATCH)
 LARGEST_BYTES = 600
 
 SCHEMES = (
@@ -48,6 +49,8 @@ METADATA = (
     "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "Bearer 0123456789abcdef",
     "bearer  0123456789abcdef ", "/grpc.health.v1.Health/Check", "/grpc.health.v1.Healthy/Check",
     "# tokens\n0123456789abcdef\nfedcba9876543210\n", "health,reflection,metrics", "[::1]:50051",
+    "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n",
+    "HEAD /readyz?a=b HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\n folded\r\n\r\n",
     "127.0.0.1:0", 'a"b\\c\n\r\t\x00\x1b\x7f', "gr\u00fc\u00dfe \u2028 \U0001f600", "")
 
 
@@ -83,10 +86,11 @@ def requests():
             "model { layer_count: 1 dim: 8 head_count: 1 } } train_length: 8 eval_lengths: 16",
             wire.EvaluateRequest())
         yield METHODS.index(wire.EVALUATE), trained.SerializeToString()
-    yield METHODS.index(wire.HEALTH_CHECK), wire.HealthCheckRequest(
-        service="locus.v1.EncodingService").SerializeToString()
-    yield 6, b"\x3a\x01*"
-    yield 6, b"\x22\x18locus.v1.EncodingService"
+    for path in (wire.HEALTH_CHECK, wire.HEALTH_WATCH):
+        yield METHODS.index(path), wire.HealthCheckRequest(
+            service="locus.v1.EncodingService").SerializeToString()
+    yield METHODS.index(methods.REFLECT), b"\x3a\x01*"
+    yield METHODS.index(methods.REFLECT), b"\x22\x18locus.v1.EncodingService"
 
 
 def npy_files():
@@ -108,23 +112,32 @@ def configs():
     yield from (text.encode() for text in CONFIGS)
 
 
+def seeds():
+    """{target: {name: bytes}} of all that is committed."""
+    cases = {
+        "request": [bytes([method]) + data for method, data in requests()],
+        "npy": npy_files(),
+        "hf_config": configs(),
+        "scheme_text": [text.encode() for text in SCHEMES] + [
+            b"rope", b" rope # the usual one\n", b"rope{layout:half_split}",
+            b"learned { policy: WRAP }", b"alibi{slopes: [1, 0.5] symmetric: true}", b"ropee",
+            b"rope {\n  layout: SIDEWAYS }"],
+        "metadata": [text.encode() for text in METADATA] + [b"\xff\xfe\xc0\x80"]}
+    return {target: {"seed-" + hashlib.sha256(data).hexdigest()[:12]: data
+                     for data in all_cases if len(data) <= LARGEST_BYTES}
+            for target, all_cases in cases.items()}
+
+
 def write(target, cases):
     folder = os.path.join(HERE, "corpus", target)
     os.makedirs(folder, exist_ok=True)
     for old in glob.glob(os.path.join(folder, "seed-*")):
         os.unlink(old)
-    for data in sorted(set(cases)):
-        if len(data) <= LARGEST_BYTES:
-            name = "seed-" + hashlib.sha256(data).hexdigest()[:12]
-            with open(os.path.join(folder, name), "wb") as file:
-                file.write(data)
+    for name, data in cases.items():
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(data)
 
 
 if __name__ == "__main__":
-    write("request", [bytes([method]) + data for method, data in requests()])
-    write("npy", npy_files())
-    write("hf_config", configs())
-    write("scheme_text", [text.encode() for text in SCHEMES] + [
-        b"rope", b" rope # the usual one\n", b"rope{layout:half_split}", b"learned { policy: WRAP }",
-        b"alibi{slopes: [1, 0.5] symmetric: true}", b"ropee", b"rope {\n  layout: SIDEWAYS }"])
-    write("metadata", [text.encode() for text in METADATA] + [b"\xff\xfe\xc0\x80"])
+    for each, its_cases in seeds().items():
+        write(each, its_cases)

@@ -3,12 +3,15 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "server/address.h"
 #include "server/auth.h"
 #include "server/caller.h"
+#include "server/http_request.h"
 #include "server/log.h"
 #include "server/status.h"
 #include "server/utf8.h"
@@ -24,18 +27,28 @@ constexpr char kToken[] = "0123456789abcdef";
 
 const Authenticator& OneToken() {
   static const Authenticator* const auth = [] {
-    // Stays, since it is watched.
-    const auto* const file = new fuzz::MemoryFile(kToken, sizeof(kToken) - 1);
+    // Stays, since it is watched, and is still known when leaks are looked for.
+    static const auto* const file =
+        new fuzz::MemoryFile(kToken, sizeof(kToken) - 1);
     return Authenticator::Open(file->path(), {.health = true})->release();
   }();
   return *auth;
 }
 
+// Text that is shown as it is, byte after byte.
 bool IsQuiet(absl::string_view text) {
-  for (const char c : text) {
-    if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') return false;
+  while (!text.empty()) {
+    const size_t length = Utf8Length(text);
+    if (length == 0 || IsDeceptive(CodePointOf(text.substr(0, length)))) {
+      return false;
+    }
+    text.remove_prefix(length);
   }
   return true;
+}
+
+bool IsVisible(absl::string_view text) {
+  return !text.empty() && absl::c_all_of(text, absl::ascii_isgraph);
 }
 
 bool IsUtf8(absl::string_view text) {
@@ -76,6 +89,20 @@ void TryTokens(absl::string_view text) {
   (void)ParseAuthExemptions(text);
 }
 
+void TryHttp(absl::string_view text) {
+  const size_t length = HttpHeadLength(text);
+  if (length == absl::string_view::npos) {
+    Check(!ParseHttpHead(text).has_value(), "a request has an end");
+    return;
+  }
+  Check(length >= 4 && length <= text.size(), "a head ends within the bytes");
+  const auto request = ParseHttpHead(text.substr(0, length));
+  if (!request.has_value()) return;
+  Check(IsVisible(request->method) && request->path[0] == '/' &&
+            request->path.find_first_of(" ?\r\n") == std::string::npos,
+        "a request has a method and a path");
+}
+
 void Try(absl::string_view text) {
   if (IsTraceparent(text)) {
     Check(text.size() == 55 && IsQuiet(text) && text[2] == '-',
@@ -88,6 +115,7 @@ void Try(absl::string_view text) {
   const std::string printable = Printable(text, 200);
   Check(IsQuiet(printable) && IsUtf8(printable) && printable.size() < 1024,
         "what is printed can be", printable);
+  TryHttp(text);
   (void)ParseAddress(text);
   (void)IsLocalAddress(text);
   TryLog(text);

@@ -28,7 +28,12 @@ constexpr const char* kMethods[] = {
     "/locus.v1.EvaluationService/EvaluateExtrapolation",
     "/grpc.health.v1.Health/Check",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    "/grpc.health.v1.Health/Watch",
 };
+// Goes on until the caller has had enough.
+bool IsEndless(absl::string_view method) {
+  return method == "/grpc.health.v1.Health/Watch";
+}
 
 ServerOptions SmallOptions() {
   ServerOptions options;
@@ -55,7 +60,7 @@ class Fixture {
     stub_ = std::make_unique<grpc::GenericStub>(channel_);
   }
 
-  // One message there, all messages back.
+  // One message there, all messages back, or one if they never end.
   grpc::Status Call(const char* method, const uint8_t* data, size_t size) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
@@ -71,7 +76,8 @@ class Fixture {
     grpc::ByteBuffer answer;
     do {
       stream->Read(&answer, nullptr);
-    } while (Next(&queue));
+    } while (Next(&queue) && !IsEndless(method));
+    if (IsEndless(method)) context.TryCancel();
     grpc::Status status;
     stream->Finish(&status, nullptr);
     Next(&queue);
@@ -94,7 +100,9 @@ class Fixture {
 bool IsQuietUtf8(absl::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
-    if (length == 0 || static_cast<unsigned char>(text[0]) < ' ') return false;
+    if (length == 0 || IsDeceptive(CodePointOf(text.substr(0, length)))) {
+      return false;
+    }
     text.remove_prefix(length);
   }
   return true;
@@ -117,6 +125,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case grpc::NOT_FOUND:           // a service that health does not know
     case grpc::RESOURCE_EXHAUSTED:  // a limit
     case grpc::UNIMPLEMENTED:
+      break;
+    case grpc::CANCELLED:
+      Check(server::IsEndless(method), "nobody cancels but the caller", method);
       break;
     case grpc::INTERNAL:
       // gRPC's own word for a message of its own services that does not parse.
