@@ -55,7 +55,8 @@ struct Block {
     added = arena.Take(kTileKeys * kBlock<T>);
     seen = arena.Take(kTileKeys * kBlock<T>);
     output = arena.Take(columns * kBlock<T>);
-    diagonal = arena.Take(kTileKeys + kBlock<T>);
+    diagonal = arena.Take(kGroup + kTileKeys + kBlock<T>);
+    std::fill_n(diagonal, kGroup, T(0));
     running = {arena.Take(kBlock<T>), arena.Take(kBlock<T>),
                arena.Take(kBlock<T>), arena.Take(kBlock<T>)};
     tile_sums = arena.Take(kBlock<T>);
@@ -68,6 +69,13 @@ struct Block {
     }
     std::fill_n(running.sum, kBlock<T>, T(0));
     std::fill_n(running.max, kBlock<T>, -std::numeric_limits<T>::infinity());
+    if (task.offset_bias.values != nullptr) {
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        positions[lane] =
+            problem.query_positions[task.first_query +
+                                    std::min(lane, query_count - 1)];
+      }
+    }
     // Both ends of the visible interval grow with the query.
     visible = {problem.VisibleKeys(task.first_query).first,
                problem.VisibleKeys(task.first_query + query_count - 1).last};
@@ -105,8 +113,10 @@ struct Block {
   KeyInterval visible;    // seen by any query of the block
   KeyInterval inner;      // seen by every query of the block
   int64_t tiles_since_check = 0;
-  double shifts[kBlock<T>] = {};  // what a query's scores are relative to
-  double bias_shift = 0;          // the part of it that the offsets' bias is
+  // What a query's added terms are relative to, and what a bias by offset is.
+  double shifts[kBlock<T>] = {};
+  double bias_shift = 0;
+  int64_t positions[kBlock<T>] = {};  // of each query, for a table of biases
   bool coarse = false;      // whether a shift is so large that digits are lost
   bool has_maxima = false;  // whether every query has a finite one
   bool has_begun = false;   // whether any tile has been taken
@@ -132,6 +142,19 @@ void ForEachScore(Block<T>& b, const Tile& tile, const Body& body) {
     for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
       body(b.scores + j * kBlock<T> + lane, j, lane);
     }
+  }
+}
+
+// first and last: of the keys that each query sees of a tile. Indices relative
+// to the tile are small and exact in T.
+template <typename T>
+void FindFirstAndLast(Block<T>& b, const Tile& tile) {
+  for (int64_t lane = 0; lane < b.lanes; ++lane) {
+    const KeyInterval visible = b.VisibleKeys(lane);
+    b.first[lane] = static_cast<T>(
+        std::clamp<int64_t>(visible.first - tile.first, 0, tile.count));
+    b.last[lane] = static_cast<T>(
+        std::clamp<int64_t>(visible.last - tile.first, 0, tile.count));
   }
 }
 

@@ -120,9 +120,9 @@ template <typename T>
 void WriteLogSumExp(Block<T>& b) {
   for (int64_t lane = 0; lane < b.query_count; ++lane) {
     const double sum = b.running.sum[lane];
-    const double value =
-        sum == 0 ? -std::numeric_limits<double>::infinity()
-                 : b.running.max[lane] * kLn2 + std::log(sum) + b.shifts[lane];
+    const double value = sum == 0 ? -std::numeric_limits<double>::infinity()
+                                  : b.running.max[lane] * kLn2 + std::log(sum) +
+                                        b.shifts[lane] + b.bias_shift;
     WriteRow(b.problem.wide_dtype, &value, 1,
              b.task.out->log_sum_exp->at(b.problem.QueryIndex(
                  b.task.b, b.task.h, b.task.first_query + lane)));

@@ -11,6 +11,7 @@
 #endif
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 
@@ -37,19 +38,31 @@ void LookForMaxima(Block<T>& b) {
   }
 }
 
+// Whether the bias keeps the scores of these keys within 2^12 of those that are
+// nearest to each query.
+template <typename T>
+bool IsLevel(Block<T>& b, const Tile& keys) {
+  if (b.problem.bias == nullptr || b.problem.bias->is_small()) return true;
+  const T* const diagonal = Diagonal(b, keys);
+  if (diagonal == nullptr) return false;
+  const T* const first = diagonal - (keys.count - 1);
+  return std::all_of(first, diagonal + b.lanes,
+                     [](T bias) { return std::abs(bias) <= 12; });
+}
+
 // A maximum to begin with: the best of four keys, no further from the true one
 // than ordinary scores are from each other. Not where a steep bias keeps them
 // apart, nor where a query sees none of the four.
 template <typename T>
 void GuessMaxima(Block<T>& b) {
   constexpr Tag<T> d;
-  const ScoreBias* const bias = b.problem.bias.get();
-  if (b.inner.empty() || (bias != nullptr && !bias->is_small())) return;
+  if (b.inner.empty()) return;
   const int64_t last = std::clamp(b.problem.query_offset + b.task.first_query,
                                   b.inner.first, b.inner.last - 1);
   const int64_t first = std::max(b.visible.first, last) / kGroup * kGroup;
   const Tile four{first / kTileKeys, first,
                   std::min(kGroup, b.visible.last - first)};
+  if (!IsLevel(b, four)) return;
   ComputeScores(b, four);
   for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
     auto max = hn::Load(d, b.scores + lane);
@@ -112,34 +125,49 @@ void ForEachPart(const Block<T>& b, const Tile& tile, const Body& body) {
 }
 
 template <int kCount, typename T, typename Shows>
-void TakeProbabilities(Block<T>& b, const Part& part, const T* diagonal,
+void TakeProbabilities(Block<T>& b, const Part& part, const Terms<T>& terms,
                        const Shows& shows) {
   const Tile& keys = part.keys;
   TakeProbabilities<T, kCount>(
       b.queries + part.lane, b.task.head.keys + keys.first * b.problem.dim,
-      b.problem.dim, keys.count,
-      diagonal == nullptr ? nullptr : diagonal + part.lane - keys.row,
+      b.problem.dim, keys.count, terms.From(part.lane, keys.row),
       b.running.minus_max + part.lane, shows, b.tile_sums + part.lane,
       b.scores + keys.row * kBlock<T> + part.lane);
 }
 
+// What every query of the part sees.
 template <int kCount, typename T>
-void TakePart(Block<T>& b, const Part& part, const T* diagonal) {
+void TakeWhole(Block<T>& b, const Part& part, const Terms<T>& terms) {
+  TakeProbabilities<kCount>(
+      b, part, terms, [](int, int64_t, Vector<T> p) HWY_ATTR { return p; });
+}
+
+// Each query sees an interval of its own.
+template <int kCount, typename T>
+void TakeIntervals(Block<T>& b, const Part& part, const Terms<T>& terms) {
   constexpr Tag<T> d;
-  if (part.everything) {
-    return TakeProbabilities<kCount>(b, part, diagonal,
-                                     [](int, int64_t, Vector<T> p)
-                                         HWY_ATTR { return p; });
-  }
   const T* const first = b.first + part.lane;
   const T* const last = b.last + part.lane;
   TakeProbabilities<kCount>(
-      b, part, diagonal, [&](int v, int64_t j, Vector<T> p) HWY_ATTR {
+      b, part, terms, [&](int v, int64_t j, Vector<T> p) HWY_ATTR {
         const auto key = hn::Set(d, static_cast<T>(part.keys.row + j));
         const auto sees =
             hn::And(hn::Ge(key, hn::Load(d, first + v * Lanes<T>())),
                     hn::Lt(key, hn::Load(d, last + v * Lanes<T>())));
         return hn::IfThenElseZero(sees, p);
+      });
+}
+
+// What is not to be seen has -inf among the terms.
+template <int kCount, typename T>
+void TakeUnhidden(Block<T>& b, const Part& part, const Terms<T>& terms) {
+  constexpr Tag<T> d;
+  const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
+  const Terms<T> own = terms.From(part.lane, part.keys.row);
+  TakeProbabilities<kCount>(
+      b, part, terms, [&](int v, int64_t j, Vector<T> p) HWY_ATTR {
+        const T* const term = own.first + j * own.stride + v * Lanes<T>();
+        return hn::IfThenZeroElse(hn::Eq(hn::LoadU(d, term), hidden), p);
       });
 }
 
@@ -160,17 +188,37 @@ bool AddSums(Block<T>& b) {
   return true;
 }
 
-// Whether it did; if not, nothing has changed.
+// All that is added to the scores of a tile, -inf where a query does not see a
+// key, those included that fill up the last group.
 template <typename T>
-bool TakeInPassing(Block<T>& b, const Tile& tile) {
+Terms<T> GatherTerms(Block<T>& b, const Tile& tile, const T* diagonal) {
+  constexpr T kHidden = -std::numeric_limits<T>::infinity();
+  FillAdded(b, tile);
+  if (diagonal != nullptr) AddDiagonal(b, tile, diagonal, b.added);
+  if (!b.AllSee(tile)) HideOutside(b, tile, b.added);
+  const int64_t missing = RoundUp(tile.count, kGroup) - tile.count;
+  std::fill_n(b.added + tile.count * kBlock<T>, missing * kBlock<T>, kHidden);
+  return {b.added, kBlock<T>};
+}
+
+// Whether it did; if not, nothing has changed. `adds` says whether more is
+// added to scores than a bias by offset.
+template <typename T>
+bool TakeInPassing(Block<T>& b, const Tile& tile, bool adds) {
   const T* const diagonal = Diagonal(b, tile);
-  const bool everything = b.AllSee(tile) && tile.count % kGroup == 0;
-  if (!everything) FindFirstAndLast(b, tile);
+  const Terms<T> terms =
+      adds ? GatherTerms(b, tile, diagonal) : Terms<T>{diagonal, -1};
+  if (!adds && (!b.AllSee(tile) || tile.count % kGroup != 0)) {
+    FindFirstAndLast(b, tile);
+  }
   std::fill_n(b.tile_sums, b.lanes, T(0));
   ForEachPart(b, tile, [&](const Part& part) HWY_ATTR {
     WithVectors((part.last_lane - part.lane) / Lanes<T>(),
                 [&](auto vectors) HWY_ATTR {
-                  TakePart<decltype(vectors)::value>(b, part, diagonal);
+                  constexpr int kCount = decltype(vectors)::value;
+                  if (adds) return TakeUnhidden<kCount>(b, part, terms);
+                  part.everything ? TakeWhole<kCount>(b, part, terms)
+                                  : TakeIntervals<kCount>(b, part, terms);
                 });
   });
   if (!AddSums(b)) return false;

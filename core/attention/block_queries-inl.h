@@ -1,4 +1,4 @@
-// The queries of a block, and what their scores are relative to.
+// The queries of a block.
 //
 // Included once for each target; see core/base/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_QUERIES_INL_H_) == \
@@ -10,13 +10,10 @@
 #endif
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
-#include <limits>
 
 #include <hwy/highway.h>
 
-#include "core/attention/added_terms.h"
 #include "core/attention/block-inl.h"
 #include "core/attention/rows.h"
 #include "core/attention/tile-inl.h"
@@ -74,44 +71,6 @@ void PackQueries(Block<T>& b) {
     RowsToColumns<T>(rows, dim, factor, kBlock<T>, b.queries + lane);
   }
   if (b.task.prune) MeasureQueries(b);
-}
-
-// Of the block's first query that sees anything.
-template <typename T>
-double LargestOffsetBias(const Block<T>& b) {
-  int64_t query = b.task.first_query;
-  const int64_t last = query + b.query_count - 1;
-  while (query < last && b.problem.VisibleKeys(query).empty()) ++query;
-  const double* const bias =
-      b.task.offset_bias + b.problem.key_count - 1 + query;
-  double largest = -std::numeric_limits<double>::infinity();
-  for (int64_t j = b.visible.first; j < b.visible.last; ++j) {
-    largest = std::max(largest, bias[-j]);
-  }
-  return std::isfinite(largest) ? largest : 0;
-}
-
-// A softmax does not change when a constant is added to all scores of a
-// query. What is subtracted, in double, from an unbounded bias and from an
-// additive mask is the largest value the query sees, so that what is left is
-// small where it matters: a row masked by -1e9 throughout is not all alike.
-template <typename T>
-void ComputeShifts(Block<T>& b) {
-  if (b.task.bias_mode == BiasMode::kOffsets && !b.problem.bias->is_small()) {
-    b.bias_shift = LargestOffsetBias(b);
-    std::fill_n(b.shifts, kBlock<T>, b.bias_shift);
-  } else if (AddedTerms::CanBeLarge(b.problem,
-                                    b.task.bias_mode == BiasMode::kGeneral)) {
-    const AddedTerms terms(b.problem, b.task.b, b.task.h,
-                           b.task.bias_mode == BiasMode::kGeneral);
-    for (int64_t lane = 0; lane < b.query_count; ++lane) {
-      if (b.task.stopper->ShouldStop()) return;
-      const int64_t i = b.task.first_query + lane;
-      b.shifts[lane] = terms.Largest(i, b.problem.VisibleKeys(i));
-      // Beyond this the twin's own double rounds away digits that matter.
-      b.coarse |= std::abs(b.shifts[lane]) > 1e9;
-    }
-  }
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -48,12 +48,24 @@ void FindLargestOutputs(Block<T>& b) {
   }
 }
 
+// Whether a key at that offset alone may matter to the first query, which is
+// found out without a logarithm, and most often the case.
+template <typename T>
+bool OneMatters(const Block<T>& b, int64_t offset, const Reach& reach) {
+  const double bias = *b.task.offset_bias.At(offset, 0) - b.bias_shift;
+  const double weight = bias * kLog2E + MostWithoutBias(b, 0, reach.key_norm);
+  const double present =
+      double{b.running.max[0]} + std::ilogb(double{b.running.sum[0]}) + 1;
+  return !(weight <= present - kLostBits<T>);
+}
+
 // A score without its bias is at most |query| |key|; the sum of what biases
 // at that distance and beyond let through has a bound of its own. All in
 // units of log2. Written so that a NaN is never small.
 template <typename T>
 bool NoneMatters(Block<T>& b, int64_t offset, int64_t key_count,
                  const Reach& reach) {
+  if (OneMatters(b, offset, reach)) return false;
   const double tail =
       (b.problem.bias->LogTail(b.task.h, offset, key_count) - b.bias_shift) *
       kLog2E;

@@ -25,8 +25,27 @@ HWY_INLINE void StoreRounded(Vector<double> v, double* to) {
   hn::StoreU(v, Tag<double>(), to);
 }
 HWY_INLINE void StoreRounded(Vector<double> v, float* to) {
+#if HWY_TARGET == HWY_SCALAR  // where Highway makes the lowest float of -inf
+  *to = static_cast<float>(hn::GetLane(v));
+#else
   constexpr hn::Rebind<float, Tag<double>> d;
   hn::StoreU(hn::DemoteTo(d, v), d, to);
+#endif
+}
+
+// RelativeTerm of a vector of terms, computed as C and to be stored as T. Not
+// with Max: a NaN has to stay one.
+template <typename T, typename C>
+HWY_INLINE Vector<C> RelativeTo(Vector<C> shift, Vector<C> term) {
+  constexpr Tag<C> d;
+  const auto lowest =
+      hn::Set(d, static_cast<C>(std::numeric_limits<T>::lowest()));
+  const auto hidden = hn::Set(d, -std::numeric_limits<C>::infinity());
+  const auto relative =
+      hn::Mul(hn::Sub(term, shift), hn::Set(d, static_cast<C>(kLog2E)));
+  const auto is_number = hn::Ne(term, hidden);
+  return hn::IfThenElse(hn::And(is_number, hn::Lt(relative, lowest)), lowest,
+                        relative);
 }
 
 // RelativeTerm of each of `count` terms.
@@ -34,19 +53,10 @@ template <typename T>
 HWY_INLINE void RelativeTerms(const double* terms, int64_t count, double shift,
                               T* to) {
   constexpr Tag<double> d;
-  const auto lowest =
-      hn::Set(d, static_cast<double>(std::numeric_limits<T>::lowest()));
-  const auto hidden = hn::Set(d, -std::numeric_limits<double>::infinity());
   int64_t n = 0;
-  // One number at a time, Highway makes the lowest float of -inf.
-  const int64_t end = HWY_TARGET == HWY_SCALAR ? 0 : count;
-  for (; n + Lanes<double>() <= end; n += Lanes<double>()) {
+  for (; n + Lanes<double>() <= count; n += Lanes<double>()) {
     const auto term = hn::LoadU(d, terms + n);
-    const auto relative =
-        hn::Mul(hn::Sub(term, hn::Set(d, shift)), hn::Set(d, kLog2E));
-    StoreRounded(
-        hn::IfThenElse(hn::Eq(term, hidden), hidden, hn::Max(lowest, relative)),
-        to + n);
+    StoreRounded(RelativeTo<T, double>(hn::Set(d, shift), term), to + n);
   }
   for (; n < count; ++n) to[n] = RelativeTerm<T>(terms[n], shift);
 }

@@ -101,16 +101,29 @@ struct RunningSoftmax {
 // digit.
 inline constexpr int kMostInPassing = 1 << 20;
 
+// What is added to scores: that of lane and key j at j * stride + lane, if
+// there is anything.
+template <typename T>
+struct Terms {
+  const T* first = nullptr;
+  int64_t stride = 0;
+
+  // From another lane and key on.
+  Terms From(int64_t lane, int64_t key) const {
+    if (first == nullptr) return {};
+    return {first + key * stride + lane, stride};
+  }
+};
+
 // Scores of some keys turned into 2^(score - max) in passing: [key_count,
 // BlockQueries] for kCount vectors of queries; key_count is a multiple of 4.
 // Adds them up in `sums`, which exceed kMostInPassing, or are NaN, if a score
-// is far above the maximum so far, or NaN. `diagonal`, if there is one, has the
-// bias of lane and key j at lane - j. shows(v, j, p) is what a query of
-// vector v sees of key j: p or 0.
+// is far above the maximum so far, or NaN. `terms` are added to the scores.
+// shows(v, j, p) is what a query of vector v sees of key j: p or 0.
 template <typename T, int kCount, typename Shows>
 HWY_INLINE void TakeProbabilities(const T* HWY_RESTRICT queries,
                                   const T* HWY_RESTRICT keys, int64_t dim,
-                                  int64_t key_count, const T* diagonal,
+                                  int64_t key_count, const Terms<T>& terms,
                                   const T* HWY_RESTRICT minus_max,
                                   const Shows& shows, T* HWY_RESTRICT sums,
                                   T* HWY_RESTRICT probabilities) {
@@ -132,12 +145,12 @@ HWY_INLINE void TakeProbabilities(const T* HWY_RESTRICT queries,
     return hn::Load(d, minus_max + v * Lanes<T>());
   };
   for (int64_t j = 0; j < key_count; j += kGroup) {
-    if (diagonal == nullptr) {
-      take(j, [&](int g, int v) HWY_ATTR { return minus(v); });
+    if (terms.first == nullptr) {
+      take(j, [&](int, int v) HWY_ATTR { return minus(v); });
     } else {
       take(j, [&](int g, int v) HWY_ATTR {
-        return hn::Add(hn::LoadU(d, diagonal + v * Lanes<T>() - (j + g)),
-                       minus(v));
+        const T* const row = terms.first + (j + g) * terms.stride;
+        return hn::Add(hn::LoadU(d, row + v * Lanes<T>()), minus(v));
       });
     }
   }

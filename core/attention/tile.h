@@ -88,8 +88,21 @@ enum class BiasMode {
   kNone,
   // From a table over all offsets of the call: consecutive positions.
   kOffsets,
-  // One by one, relative to the largest each query sees.
+  // One by one, relative to the largest each query sees; from such a table,
+  // too, if one can hold it.
   kGeneral,
+};
+
+// The biases of one head by the offset of two positions, query less key.
+struct OffsetBias {
+  // From the lowest offset on, with kMaxBlockQueries entries to spare; null if
+  // there is no table.
+  const double* values = nullptr;
+  int64_t lowest = 0;
+
+  const double* At(int64_t query_position, int64_t key_position) const {
+    return values + (query_position - key_position - lowest);
+  }
 };
 
 // Queries first_query .. + BlockQueries() - 1 of head h of batch b.
@@ -104,9 +117,7 @@ struct BlockTask {
   const T* query_cos = nullptr;
   const T* query_sin = nullptr;
   BiasMode bias_mode = BiasMode::kNone;
-  // kOffsets: bias of this head, by query index - key index from -(Tk - 1) on,
-  // with kMaxBlockQueries entries to spare.
-  const double* offset_bias = nullptr;
+  OffsetBias offset_bias;
   // Whether the tiles' reach is known and tiles that cannot matter are left
   // out.
   bool prune = false;

@@ -3,7 +3,9 @@
 // does not matter to its result, and nothing here depends on their number.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,11 +15,16 @@
 #include "core/attention/scratch.h"
 #include "core/attention/tile.h"
 #include "core/base/aligned_buffer.h"
+#include "core/base/positions.h"
+#include "core/base/shape.h"
 #include "core/base/stopper.h"
 
 namespace locus {
 namespace {
 
+// Lists of ids may leave out so many positions for each that they hold, and
+// still have a table of biases.
+constexpr int64_t kSparsity = 4;
 // Heads are packed together as long as they fit into this.
 constexpr int64_t kWaveBytes = int64_t{32} << 20;
 
@@ -72,9 +79,8 @@ BiasMode ChooseBiasMode(const AttentionProblem& problem) {
   }
   if (problem.bias->is_small()) return BiasMode::kOffsets;
   // Queries of a block share what the table is relative to; that is exact
-  // enough if the bias changes little over a block, and if no mask hides the
-  // keys that it is relative to.
-  if (problem.mask) return BiasMode::kGeneral;
+  // enough if the bias changes little over a block. Where a mask hides the keys
+  // that it is relative to, a block finds out and goes the general way.
   const bool gentle =
       problem.bias->Steepness(FarthestNearestKey(problem)) * kMaxBlockQueries <=
       64;
@@ -87,8 +93,24 @@ bool CanPrune(const AttentionProblem& problem) {
          std::isfinite(problem.bias->LogTail(0, 1, 1));
 }
 
-int64_t OffsetBiasElements(const AttentionProblem& problem) {
-  return problem.query_count + problem.key_count + kMaxBlockQueries;
+// The offsets, query less key, that a table of biases is made for; none where
+// there is no bias, or where one number at a time costs less.
+std::optional<OffsetRange> TableOffsets(const AttentionProblem& problem) {
+  if (problem.bias == nullptr || !problem.bias->depends_on_offset_alone()) {
+    return std::nullopt;
+  }
+  int64_t most = problem.query_count + problem.key_count;
+  if (ChooseBiasMode(problem) == BiasMode::kGeneral) {
+    most = std::min(kSparsity * most,
+                    CheckedMul(problem.query_count, problem.key_count)
+                        .value_or(std::numeric_limits<int64_t>::max()));
+  }
+  return OffsetsBetween(problem.key_positions, problem.query_positions, most);
+}
+
+// Of one head.
+int64_t TableElements(const std::optional<OffsetRange>& offsets) {
+  return offsets ? offsets->count + kMaxBlockQueries : 0;
 }
 
 template <typename T>
@@ -105,7 +127,8 @@ class TiledAttention {
                      block_queries_),
         group_(problem.query_head_count / problem.key_head_count),
         bias_mode_(ChooseBiasMode(problem)),
-        prune_(CanPrune(problem)) {}
+        prune_(CanPrune(problem)),
+        offsets_(TableOffsets(problem)) {}
 
   absl::Status Run() {
     const int64_t wave_heads = WaveHeads(problem_);
@@ -113,10 +136,8 @@ class TiledAttention {
     keys_ = AlignedBuffer<T>(wave_heads * PackedKeyElements(problem_));
     values_ = AlignedBuffer<T>(wave_heads * PackedValueElements(problem_));
     tiles_.resize(wave_heads * TileCount(problem_));
-    if (bias_mode_ == BiasMode::kOffsets) {
-      offset_bias_ = AlignedBuffer<double>(WaveQueryHeads(problem_) *
-                                           OffsetBiasElements(problem_));
-    }
+    offset_bias_ = AlignedBuffer<double>(WaveQueryHeads(problem_) *
+                                         TableElements(offsets_));
     if (problem_.rotation) {
       query_angles_.Fill(*problem_.rotation, problem_.query_positions, pool_,
                          stopper_);
@@ -137,8 +158,7 @@ class TiledAttention {
   // Tiles first, then the biases of each query head.
   void PackWave(int64_t first_head, int64_t head_count) {
     const int64_t tiles = TileCount(problem_);
-    const int64_t tables =
-        bias_mode_ == BiasMode::kOffsets ? head_count * group_ : 0;
+    const int64_t tables = offsets_ ? head_count * group_ : 0;
     pool_.ParallelFor(head_count * tiles + tables, [&](int64_t item) {
       if (stopper_.ShouldStop()) return;
       if (item >= head_count * tiles) {
@@ -170,17 +190,23 @@ class TiledAttention {
   // Bias by offset of a query head of the wave.
   void FillOffsetBias(int64_t first_head, int64_t slot) {
     const int64_t h = QueryHead(first_head + slot / group_, slot % group_);
-    double* const table =
-        offset_bias_.get() + slot * OffsetBiasElements(problem_);
-    const int64_t query = problem_.query_positions[0];
-    const int64_t key = problem_.key_count > 0 ? problem_.key_positions[0] : 0;
-    const int64_t offsets = problem_.query_count + problem_.key_count - 1;
-    for (int64_t n = 0; n < offsets; ++n) {
-      const int64_t offset = n - (problem_.key_count - 1);
-      table[n] = problem_.bias->At(h, query + std::max<int64_t>(offset, 0),
-                                   key - std::min<int64_t>(offset, 0));
-    }
-    std::fill(table + offsets, table + OffsetBiasElements(problem_), 0.0);
+    double* const table = offset_bias_.get() + slot * TableElements(offsets_);
+    const int64_t first = FirstSeenOffset();
+    std::fill_n(table, first, 0.0);
+    problem_.bias->Offsets(h, offsets_->lowest + first, offsets_->count - first,
+                           table + first);
+    std::fill_n(table + offsets_->count, kMaxBlockQueries, 0.0);
+  }
+
+  // Which entry of a table is the first that matters: those of keys that no
+  // query of a causal call sees are read by whole blocks and groups alone.
+  int64_t FirstSeenOffset() const {
+    if (!problem_.causal || bias_mode_ != BiasMode::kOffsets) return 0;
+    const int64_t place = std::clamp(problem_.query_offset,
+                                     -problem_.query_count, problem_.key_count);
+    return std::clamp<int64_t>(
+        problem_.key_count - 1 - place - kMaxBlockQueries - kGroup, 0,
+        offsets_->count);
   }
 
   // From what each tile reaches to what all before and behind it do.
@@ -229,10 +255,10 @@ class TiledAttention {
       task.query_cos = query_angles_.cos();
       task.query_sin = query_angles_.sin();
       task.bias_mode = bias_mode_;
-      if (bias_mode_ == BiasMode::kOffsets) {
-        task.offset_bias =
-            offset_bias_.get() +
-            (slot * group_ + member) * OffsetBiasElements(problem_);
+      if (offsets_) {
+        task.offset_bias = {offset_bias_.get() + (slot * group_ + member) *
+                                                     TableElements(offsets_),
+                            offsets_->lowest};
       }
       task.prune = prune_;
       task.out = &out_;
@@ -250,6 +276,7 @@ class TiledAttention {
   const int64_t group_;  // query heads of a key head
   const BiasMode bias_mode_;
   const bool prune_;
+  const std::optional<OffsetRange> offsets_;
   AlignedBuffer<T> keys_;
   AlignedBuffer<T> values_;
   std::vector<TileFacts> tiles_;
@@ -266,7 +293,7 @@ int64_t BlockScratchBytes(const AttentionProblem& problem) {
   const int64_t columns = RoundUp(problem.value_dim, kGroup);
   const int64_t rows = problem.dim + 3 * kTileKeys + columns + 10;
   const int64_t elements =
-      rows * kMaxBlockQueries + kTileKeys +
+      rows * kMaxBlockQueries + kGroup + kTileKeys +
       kMaxLanes * std::max({problem.dim, columns, kTileKeys});
   return elements * SizeOf(problem.kernel_dtype) +
          kPieces * AlignedBuffer<char>::kAlignment;
@@ -284,10 +311,8 @@ int64_t TiledScratchBytes(const AttentionProblem& problem, int thread_count) {
       WaveHeads(problem) *
       ((PackedKeyElements(problem) + PackedValueElements(problem)) * element +
        TileCount(problem) * static_cast<int64_t>(sizeof(TileFacts)));
-  if (ChooseBiasMode(problem) == BiasMode::kOffsets) {
-    bytes += WaveQueryHeads(problem) * OffsetBiasElements(problem) *
-             static_cast<int64_t>(sizeof(double));
-  }
+  bytes += WaveQueryHeads(problem) * TableElements(TableOffsets(problem)) *
+           static_cast<int64_t>(sizeof(double));
   if (problem.rotation) {
     bytes += (problem.query_count + problem.key_count) *
              problem.rotation->pair_count() * 2 * element;

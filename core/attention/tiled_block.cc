@@ -30,6 +30,7 @@
 #include "core/attention/block_queries-inl.h"
 #include "core/attention/block_reach-inl.h"
 #include "core/attention/block_scores-inl.h"
+#include "core/attention/block_shifts-inl.h"
 #include "core/attention/scratch.h"
 #include "core/attention/tile-inl.h"
 #include "core/base/flush_denormals.h"
@@ -48,10 +49,10 @@ bool ShouldStop(Block<T>& b) {
   return b.task.stopper->ShouldStop();
 }
 
-// Whether nothing but scale, and a bias by offset, happens to its scores.
+// Whether nothing but terms that are added happens to its scores.
 template <typename T>
-bool IsPlain(const Block<T>& b, const Tile& tile) {
-  return b.problem.softcap == 0 && b.task.bias_mode != BiasMode::kGeneral &&
+bool CanPass(const Block<T>& b, const Tile& tile) {
+  return b.problem.softcap == 0 && !b.coarse &&
          !b.task.head.tiles[tile.index].irregular;
 }
 
@@ -72,10 +73,11 @@ template <typename T>
 void Take(Block<T>& b, const Tile& tile) {
   const Sight sight = LookThroughMask(b, tile);
   if (sight == Sight::kNothing) return;
-  if (sight == Sight::kEverything && IsPlain(b, tile)) {
+  if (CanPass(b, tile)) {
     if (!b.has_begun) GuessMaxima(b);
     b.has_begun = true;
-    if (b.has_maxima && TakeInPassing(b, tile)) return;
+    const bool adds = sight != Sight::kEverything || HasGeneralBias(b);
+    if (b.has_maxima && TakeInPassing(b, tile, adds)) return;
   }
   b.has_begun = true;
   TakeStepByStep(b, tile);
@@ -109,23 +111,33 @@ void AttendFromNearest(Block<T>& b) {
 }
 
 template <typename T>
+void WriteResults(Block<T>& b) {
+  WriteOutput(b);
+  if (b.task.out->log_sum_exp) WriteLogSumExp(b);
+  if (!b.task.out->weights || b.visible.empty()) return;
+  for (int64_t n = b.FirstTile(); n <= b.LastTile(); ++n) {
+    if (ShouldStop(b)) return;
+    const Tile tile = b.TileAt(n);
+    ComputeScores(b, tile);
+    WriteWeights(b, tile);
+  }
+}
+
+template <typename T>
 void AttendBlock(const BlockTask<T>& task) {
   Block<T> b(task);
   if (!b.visible.empty()) {
     PackQueries(b);
     ComputeShifts(b);
     AttendFromNearest(b);
-  }
-  WriteOutput(b);
-  if (task.out->log_sum_exp) WriteLogSumExp(b);
-  if (task.out->weights && !b.visible.empty()) {
-    for (int64_t n = b.FirstTile(); n <= b.LastTile(); ++n) {
-      if (ShouldStop(b)) return;
-      const Tile tile = b.TileAt(n);
-      ComputeScores(b, tile);
-      WriteWeights(b, tile);
+    if (StrayedTooFar(b)) {
+      BlockTask<T> again = task;
+      again.bias_mode = BiasMode::kGeneral;
+      again.prune = false;
+      return AttendBlock(again);
     }
   }
+  WriteResults(b);
 }
 
 int64_t BlockQueriesF32() { return BlockQueries<float>(); }

@@ -57,6 +57,17 @@ absl::StatusOr<Positions> Positions::Ids(std::vector<int64_t> ids) {
   return positions;
 }
 
+std::optional<OffsetRange> OffsetsBetween(const Positions& from,
+                                          const Positions& of, int64_t most) {
+  if (from.size() == 0 || of.size() == 0) return std::nullopt;
+  // Positions are not negative: differences of two fit.
+  const int64_t lowest = of.min() - from.max();
+  const int64_t highest = of.max() - from.min();
+  const auto distance = CheckedAdd(highest, -lowest);
+  if (!distance || *distance >= most) return std::nullopt;
+  return OffsetRange{lowest, *distance + 1};
+}
+
 int64_t SmallestOf(const Positions& a, const Positions& b) {
   if (a.size() == 0) return b.min();
   if (b.size() == 0) return a.min();

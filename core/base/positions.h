@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -40,6 +41,15 @@ class Positions {
   int64_t min_ = 0;
   std::shared_ptr<const std::vector<int64_t>> ids_;
 };
+
+// The distances `of - from` that positions of two sequences can have.
+struct OffsetRange {
+  int64_t lowest = 0;
+  int64_t count = 0;
+};
+// None if a sequence is empty, or if there are more than `most`.
+std::optional<OffsetRange> OffsetsBetween(const Positions& from,
+                                          const Positions& of, int64_t most);
 
 // The smallest of both; 0 if there is none.
 int64_t SmallestOf(const Positions& a, const Positions& b);

@@ -27,34 +27,15 @@ constexpr int64_t kSparsity = 32;
 // to wait at the end of each.
 constexpr int64_t kLongRowBytes = 4096;
 
-int64_t Smallest(const Positions& positions) {
-  if (positions.is_range()) return positions[0];
-  int64_t smallest = positions[0];
-  for (int64_t i = 1; i < positions.size(); ++i) {
-    smallest = std::min(smallest, positions[i]);
-  }
-  return smallest;
-}
-
 // The distances from queries to keys, key less query, that a call can have.
-struct Offsets {
-  int64_t lowest = 0;
-  int64_t count = 0;
-
-  // None if they are far more than the positions.
-  static std::optional<Offsets> Of(const Positions& queries,
-                                   const Positions& keys) {
-    if (queries.size() == 0 || keys.size() == 0) return std::nullopt;
-    const int64_t lowest = Smallest(keys) - queries.max();
-    const int64_t highest = keys.max() - Smallest(queries);
-    const auto distance = CheckedAdd(highest, -lowest);
-    if (!distance ||
-        *distance / kSparsity > std::max(queries.size(), keys.size())) {
-      return std::nullopt;
-    }
-    return Offsets{lowest, *distance + 1};
-  }
-};
+// None if they are far more than the positions.
+std::optional<OffsetRange> OffsetsOf(const Positions& queries,
+                                     const Positions& keys) {
+  const int64_t most = std::max(queries.size(), keys.size());
+  return OffsetsBetween(queries, keys,
+                        CheckedMul(most, kSparsity)
+                            .value_or(std::numeric_limits<int64_t>::max()));
+}
 
 // What the table shows for keys that a query does not see.
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
@@ -71,7 +52,7 @@ class BiasFiller {
         query_count_(call.positions.size()),
         key_count_(key_positions.size()) {
     if (!bias.depends_on_offset_alone()) return;
-    offsets_ = Offsets::Of(call.positions, key_positions);
+    offsets_ = OffsetsOf(call.positions, key_positions);
   }
 
   absl::Status Run() {
@@ -211,7 +192,7 @@ class BiasFiller {
   const int64_t head_count_;
   const int64_t query_count_;
   const int64_t key_count_;
-  std::optional<Offsets> offsets_;
+  std::optional<OffsetRange> offsets_;
   AlignedBuffer<double> by_offset_;  // [H, offsets]
   std::optional<Tensor> stored_;     // the same as the table stores it
 };
@@ -227,7 +208,7 @@ absl::Status FillBias(const FillCall& call, const ScoreBias& bias,
 
 int64_t BiasScratchBytes(int64_t head_count, const Positions& positions,
                          const Positions& key_positions, int thread_count) {
-  const auto offsets = Offsets::Of(positions, key_positions);
+  const auto offsets = OffsetsOf(positions, key_positions);
   // Two rows on each thread; each offset as it is computed and as it is stored.
   const auto rows = CheckedProduct({2, thread_count, key_positions.size()});
   const auto table =

@@ -59,9 +59,19 @@ class KerpleBias final : public ScoreBias {
 
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
-    const double distance = Distance(query_position, key_position);
-    return shape_.power ? -A(head) * std::pow(distance, P(head))
-                        : -P(head) * std::log1p(A(head) * distance);
+    return Kernel(P(head), A(head), Distance(query_position, key_position));
+  }
+  // Both sides are alike: what the first has, the second takes from there.
+  void Offsets(int64_t head, int64_t first, int64_t count,
+               double* values) const override {
+    const double p = P(head);
+    const double a = A(head);
+    for (int64_t n = 0; n < count; ++n) {
+      const int64_t offset = first + n;
+      values[n] = offset > 0 && -offset >= first
+                      ? values[-offset - first]
+                      : Kernel(p, a, Distance(offset, 0));
+    }
   }
   bool is_small() const override { return false; }
   // Logarithms and roots are steepest at the start, powers at the far end.
@@ -129,6 +139,10 @@ class KerpleBias final : public ScoreBias {
   }
 
  private:
+  double Kernel(double p, double a, double distance) const {
+    return shape_.power ? -a * std::pow(distance, p)
+                        : -p * std::log1p(a * distance);
+  }
   static double Distance(int64_t query_position, int64_t key_position) {
     return std::abs(static_cast<double>(query_position - key_position));
   }

@@ -37,6 +37,15 @@ void ScoreBias::Row(int64_t head, int64_t query_position, const Positions& keys,
   }
 }
 
+void ScoreBias::Offsets(int64_t head, int64_t first, int64_t count,
+                        double* values) const {
+  for (int64_t n = 0; n < count; ++n) {
+    const int64_t offset = first + n;
+    values[n] =
+        At(head, std::max<int64_t>(offset, 0), std::max<int64_t>(-offset, 0));
+  }
+}
+
 namespace {
 
 template <typename T>

@@ -161,6 +161,10 @@ class ScoreBias : public Trainable {
   // do better than one number at a time says so here.
   virtual void Row(int64_t head, int64_t query_position, const Positions& keys,
                    int64_t first, int64_t count, double* values) const;
+  // Of those that depend on the offset alone: At for `first` and the count - 1
+  // offsets after it, query less key.
+  virtual void Offsets(int64_t head, int64_t first, int64_t count,
+                       double* values) const;
   // Adds to `d_parameters` what a gradient of At is for the parameters.
   virtual void Backward(int64_t head, int64_t query_position,
                         int64_t key_position, double d_bias,

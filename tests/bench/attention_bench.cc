@@ -166,8 +166,19 @@ void AddSchemes(double seconds, Tables& tables) {
   }
 }
 
+// With which schemes an option is tried: ids matter to schemes alone, and masks
+// keep queries from sharing what a large bias is relative to.
+std::vector<std::string> SchemesFor(const std::string& option) {
+  if (option == "ids" || option == "packed")
+    return {"rope", "t5_bias", "alibi"};
+  if (option == "bool_mask" || option == "additive_mask") {
+    return {"none", "alibi"};
+  }
+  return {"none"};
+}
+
 // Whether anything that a call may ask for falls off a cliff. A window leaves
-// most of the work out, and ids matter to schemes alone.
+// most of the work out, and so does ALiBi without options.
 void AddOptions(double seconds, Tables& tables) {
   const Column times{"x plain", "x plain", Format::kRatio};
   tables.Add({"Option",
@@ -175,11 +186,8 @@ void AddOptions(double seconds, Tables& tables) {
               kLabels,
               {kTime, kSpeed, kPeak, times}});
   for (const std::string option : kOptions) {
-    const auto plain = AttentionShape::Square(1024);
-    std::vector<std::string> schemes = {"none"};
-    if (option == "ids") schemes = {"rope", "t5_bias"};
-    for (const std::string& scheme : schemes) {
-      auto shape = plain;
+    for (const std::string& scheme : SchemesFor(option)) {
+      auto shape = AttentionShape::Square(1024, 64, scheme == "alibi");
       shape.scheme = scheme;
       Comparison with{.other = shape, .times = times};
       shape.option = option;

@@ -58,10 +58,14 @@ Tensor MaskFor(const AttentionShape& shape) {
   return BoolMask({1, shape.key_count}, true);
 }
 
-// Positions in another order than that of the sequence.
-Positions Reversed(int64_t count) {
+// Positions in another order than that of the sequence, or of several sequences
+// one after the other.
+Positions Ids(int64_t count, bool packed) {
+  constexpr int64_t kPackedLength = 300;
   std::vector<int64_t> ids(count);
-  for (int64_t i = 0; i < count; ++i) ids[i] = count - 1 - i;
+  for (int64_t i = 0; i < count; ++i) {
+    ids[i] = packed ? i % kPackedLength : count - 1 - i;
+  }
   return *Positions::Ids(std::move(ids));
 }
 
@@ -142,9 +146,10 @@ absl::StatusOr<std::unique_ptr<AttentionCase>> AttentionCase::Create(
   if (shape.option == "window") options.window = 256;
   if (shape.option == "weights") options.return_weights = true;
   if (shape.option == "log_sum_exp") options.return_log_sum_exp = true;
-  if (shape.option == "ids") {
-    options.query_positions = Reversed(shape.query_count);
-    options.key_positions = Reversed(shape.key_count);
+  if (shape.option == "ids" || shape.option == "packed") {
+    const bool packed = shape.option == "packed";
+    options.query_positions = Ids(shape.query_count, packed);
+    options.key_positions = Ids(shape.key_count, packed);
   }
   if (absl::EndsWith(shape.option, "_mask") || shape.option == "key_padding") {
     result->mask_ = MaskFor(shape);

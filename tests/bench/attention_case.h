@@ -18,8 +18,9 @@ namespace locus::bench {
 
 // What a call may ask for besides: inputs of other types, and options.
 inline constexpr const char* kOptions[] = {
-    "float16",     "bfloat16",  "float64",       "softcap", "window",     "ids",
-    "key_padding", "bool_mask", "additive_mask", "weights", "log_sum_exp"};
+    "float16",   "bfloat16",      "float64", "softcap",
+    "window",    "ids",           "packed",  "key_padding",
+    "bool_mask", "additive_mask", "weights", "log_sum_exp"};
 
 struct AttentionShape {
   int64_t query_count = 0;
