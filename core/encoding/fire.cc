@@ -104,8 +104,13 @@ class Lines {
   // Some place within a piece.
   double Inside(size_t piece) const {
     if (ends_.empty()) return 0;
-    if (piece == 0) return ends_.front() - 1;
-    if (piece == ends_.size()) return ends_.back() + 1;
+    // An end may be so far out that the next number is more than 1 away.
+    if (piece == 0) {
+      return ends_.front() - std::max(1.0, std::abs(ends_.front()));
+    }
+    if (piece == ends_.size()) {
+      return ends_.back() + std::max(1.0, std::abs(ends_.back()));
+    }
     return ends_[piece - 1] + (ends_[piece] - ends_[piece - 1]) / 2;
   }
 

@@ -249,8 +249,12 @@ absl::StatusOr<Table> GivenTable(const Arguments& arguments) {
                         absl::StrCat("is ", ToString(given.shape),
                                      "; must be [length, dim], neither empty"));
   }
-  if (arguments.Has("max_length")) {
-    return InvalidField("max_length", "must not be set beside table");
+  if (arguments.Has("max_length") &&
+      arguments.Integer("max_length") != given.extent(0)) {
+    return InvalidField(
+        "max_length",
+        absl::StrCat("is ", arguments.Integer("max_length"), "; the table has ",
+                     given.extent(0), " rows"));
   }
   Table table;
   table.length = given.extent(0);

@@ -72,6 +72,14 @@ class Rope final : public SchemeFormula {
                        "; must be even, at least 2 and at most the head's ",
                        geometry.dim));
     }
+    if (settings_.scaling != nullptr && settings_.scaling->needs_whole_head() &&
+        rotary_dim != geometry.dim) {
+      return InvalidField(
+          "rotary_dim",
+          absl::StrCat("is ", rotary_dim, "; must be unset or the head's ",
+                       geometry.dim, " with ", settings_.scaling_name,
+                       ", which is about the whole head"));
+    }
     const RopeShape shape{
         .base = settings_.base,
         .rotary_dim = rotary_dim,
@@ -142,12 +150,6 @@ absl::Status SetScaling(const Arguments& arguments, Rope::Settings* settings) {
     if (!arguments.Has(info.name)) continue;
     auto scaling = info.make(arguments.Within(info.name));
     if (!scaling.ok()) return Within(info.name, scaling.status());
-    if ((*scaling)->needs_whole_head() && settings->rotary_dim != 0) {
-      return InvalidField(
-          "rotary_dim",
-          absl::StrCat("is ", settings->rotary_dim, "; must not be set with ",
-                       info.name, ", which is about the whole head"));
-    }
     settings->scaling = *std::move(scaling);
     settings->scaling_name = info.name;
   }

@@ -7,8 +7,9 @@
 //   t = (L0 / l_k - low_freq_factor) / (high_freq_factor - low_freq_factor)
 //
 // Grattafiori et al., 2024, "The Llama 3 Herd of Models", and its published
-// code. L0 is the original length. As YaRN it leaves fast pairs alone and
-// interpolates slow ones, but knows no attention factor.
+// code. L0 is the original length. Where both factors are the same, nothing is
+// between, as in the published configuration of Llama 4. As YaRN it leaves fast
+// pairs alone and interpolates slow ones, but knows no attention factor.
 #include <numbers>
 #include <type_traits>
 
@@ -48,6 +49,7 @@ class Llama3 final : public RopeScaling {
     const T wavelength = Over<T>(2 * std::numbers::pi, frequency);
     if (wavelength > static_cast<T>(length / low)) return frequency / stretch;
     if (wavelength < static_cast<T>(length / high)) return frequency;
+    if (high == low) return frequency / stretch;
     const T t = (Over<T>(length, wavelength) - static_cast<T>(low)) /
                 static_cast<T>(high - low);
     return (1 - t) * frequency / stretch + t * frequency;
@@ -72,11 +74,11 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
       .high_freq_factor = arguments.Number("high_freq_factor"),
       .original_length =
           static_cast<double>(arguments.Integer("original_length"))};
-  if (settings.low_freq_factor >= settings.high_freq_factor) {
+  if (settings.low_freq_factor > settings.high_freq_factor) {
     return InvalidField(
         "high_freq_factor",
         absl::StrCat("is ", settings.high_freq_factor,
-                     "; must be more than low_freq_factor, which is ",
+                     "; must not be less than low_freq_factor, which is ",
                      settings.low_freq_factor));
   }
   return std::make_unique<Llama3>(settings);
@@ -105,7 +107,7 @@ RopeScalingInfo DescribeLlama3() {
                           1),
                FreqFactor("high_freq_factor",
                           "waves shorter than original_length over this stay; "
-                          "more than low_freq_factor",
+                          "not less than low_freq_factor",
                           4),
                OriginalLength(8192)},
           .make = Make};

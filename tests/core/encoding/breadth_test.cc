@@ -150,6 +150,10 @@ TEST(XposTest, TablesHoldWhatTheirTypeCan) {
   EXPECT_FALSE(holds(DType::kFloat32, 36000));
   EXPECT_EQ(FieldOf(encode(DType::kFloat32, 36000).status()),
             "scheme.xpos.centre");
+  EXPECT_TRUE(holds(DType::kFloat16, 4200));
+  EXPECT_FALSE(holds(DType::kFloat16, 4400));
+  EXPECT_EQ(FieldOf(encode(DType::kFloat16, 4400).status()),
+            "scheme.xpos.centre");
   EXPECT_TRUE(holds(DType::kFloat64, 280000));
   EXPECT_FALSE(holds(DType::kFloat64, 300000));
 }
@@ -300,6 +304,21 @@ TEST(FireTest, LinesEqualTheNetwork) {
       }
     }
   }
+}
+
+// The unit ends at 1e17, where one more is the same number.
+TEST(FireTest, UnitsThatEndFarOutCount) {
+  const auto single = [](const Shape& shape, double value) {
+    return MakeTensor(DType::kFloat64, shape, {value});
+  };
+  const Tensor w1 = single({1}, -1e-17);
+  const Tensor b1 = single({1}, 1);
+  const Tensor w2 = single({1, 1}, 2);
+  const Tensor b2 = single({1}, 0.5);
+  Arguments arguments = With("w1", w1.view(), With("b1", b1.view()));
+  arguments.Set("w2", w2.view());
+  arguments.Set("b2", b2.view());
+  EXPECT_NEAR(BiasOf(*MustMake("fire", arguments), 1)->At(0, 5, 0), 2.5, 1e-12);
 }
 
 TEST(FireTest, RowsEqualSingleNumbers) {

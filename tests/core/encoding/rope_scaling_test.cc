@@ -1,6 +1,7 @@
 // What is particular to each scaling of RoPE, beside the goldens.
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <string>
 #include <vector>
 
@@ -310,11 +311,29 @@ TEST(RopeScalingTest, ProportionalHasTheHeadInItsExponent) {
   for (int k = 2; k < 8; ++k) EXPECT_EQ(scaled.frequencies[k], 0);
 }
 
-TEST(RopeScalingTest, ProportionalAndRotaryDimExcludeEachOther) {
-  Arguments arguments = With("proportional");
-  arguments.Set("rotary_dim", int64_t{8});
-  EXPECT_EQ(FieldOf(MakeScheme(*FindScheme("rope"), arguments).status()),
-            "rope.rotary_dim");
+TEST(RopeScalingTest, ProportionalIsAboutTheWholeHead) {
+  Arguments arguments = With("proportional", {{"share", 0.5}});
+  const auto whole = Turned(arguments, kHead).frequencies;
+  arguments.Set("rotary_dim", int64_t{128});
+  EXPECT_EQ(Turned(arguments, kHead).frequencies, whole);
+  arguments.Set("rotary_dim", int64_t{64});
+  EXPECT_EQ(FieldOf(Compile(arguments, kHead).status()),
+            "scheme.rope.rotary_dim");
+}
+
+// The published configuration of Llama 4 has both factors 1.
+TEST(RopeScalingTest, Llama3WithoutABandBetweenIsAStep) {
+  const auto plain = Plain();
+  const auto scaled = Turned(With("llama3", {{"factor", 16},
+                                             {"low_freq_factor", 1},
+                                             {"high_freq_factor", 1},
+                                             {"original_length", 8192}}),
+                             kHead)
+                          .frequencies;
+  for (size_t k = 0; k < plain.size(); ++k) {
+    const bool is_long = 2 * std::numbers::pi / plain[k] > 8192;
+    EXPECT_EQ(scaled[k], is_long ? plain[k] / 16 : plain[k]) << k;
+  }
 }
 
 TEST(RopeScalingTest, TwoScalingsExcludeEachOther) {

@@ -156,6 +156,17 @@ TEST(LearnedTest, SeededRowsDoNotDependOnTheLength) {
   EXPECT_NE(row, CodeRow(*MustMake("learned", arguments), 4, 8));
 }
 
+TEST(LearnedTest, AMaximumBesideATableIsItsLength) {
+  const Tensor table = MakeTensor(DType::kFloat32, {3, 1}, {1, 2, 3});
+  Arguments arguments;
+  arguments.Set("table", table.view());
+  arguments.Set("max_length", int64_t{3});
+  EXPECT_THAT(CodeRow(*MustMake("learned", arguments), 2, 1), ElementsAre(3));
+  arguments.Set("max_length", int64_t{4});
+  EXPECT_EQ(FieldOf(MakeScheme(*FindScheme("learned"), arguments).status()),
+            "learned.max_length");
+}
+
 TEST(LearnedTest, WidthMustFitTheTable) {
   EXPECT_EQ(FieldOf(LearnedWith("CLAMP")->Compile({.dim = 3}).status()),
             "scheme.learned.table.shape");
