@@ -27,11 +27,11 @@ double Seconds(std::chrono::steady_clock::duration time) {
 }  // namespace
 
 Call::Call(ServerState* state, const MethodInfo* method,
-           grpc::ServerContext* context)
+           grpc::ServerContext* context, Clock::time_point start)
     : state_(*state),
       method_(*method),
       context_(*context),
-      start_(Clock::now()),
+      start_(start),
       caller_(context),
       request_id_(RequestIdOf(*context)),
       memory_(&state->budget) {

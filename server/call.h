@@ -33,14 +33,14 @@ struct MethodInfo {
 };
 
 // Counts the call, times it, logs it, and holds its memory while it lives.
-// Handlers use the first half; the kinds of methods
-// the rest.
+// Handlers use the first half; the kinds of methods the rest.
 class Call {
  public:
   using Clock = std::chrono::steady_clock;
 
+  // start: when it came.
   Call(ServerState* state, const MethodInfo* method,
-       grpc::ServerContext* context);
+       grpc::ServerContext* context, Clock::time_point start = Clock::now());
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;

@@ -34,6 +34,10 @@ constexpr double kRefusalsPerSecond = 700;
 constexpr double kMostAtOnce = 350;
 // Each holds a stream of gRPC's and up to 64 KiB of its message.
 constexpr int kMostHeld = 1000;
+// So long a message may take while others are kept out, and how often it is
+// looked at.
+constexpr std::chrono::seconds kPatience(2);
+constexpr std::chrono::milliseconds kLookAtReading(500);
 
 // How many calls may still be turned away now.
 class Allowance {
@@ -83,18 +87,27 @@ class Door {
   void Arrive(Incoming* call);
   // A call that is held has gone away.
   void Forget(Incoming* call);
+  // Keeps an eye on a call whose message is being read.
+  std::list<Incoming*>::iterator Watch(Incoming* call);
+  void Unwatch(std::list<Incoming*>::iterator call) { reading_.erase(call); }
 
  private:
   void Run();
+  grpc::CompletionQueue::NextStatus AwaitNext(void** tag, bool* ok);
   void CountHeld(int change);
   // Lets in, or sends away, what has been held for long enough.
   void TendHeld();
+  void TendHeld(std::list<Incoming*>& calls);
+  // Sends away who has been read for too long.
+  void TendReading();
 
   Front& front_;
   const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
   Allowance allowance_;
   std::vector<std::list<Incoming*>> held_;  // of each method, oldest first
   int held_count_ = 0;
+  size_t next_tended_ = 0;        // the method whose held calls are next
+  std::list<Incoming*> reading_;  // oldest first
   bool is_closed_ = false;
   grpc::Alarm closing_;  // has no tag
   std::thread thread_;
@@ -133,6 +146,9 @@ class Incoming {
         door_.Arrive(this);
         return;
       case Event::kRead:
+        --front().reading_;
+        door_.Unwatch(watched_);
+        read_at_ = Clock::now();
         front().workers_.Run([this] { Work(); });
         return;
       case Event::kSent:
@@ -144,6 +160,7 @@ class Incoming {
         is_over_ = true;
         if (is_held_) {
           door_.Forget(this);
+          CountGone();
           delete this;
         } else if (is_sent_) {
           delete this;
@@ -156,8 +173,12 @@ class Incoming {
   void LetIn() {
     held_for_ = is_held_ ? Clock::now() - came_ : Clock::duration::zero();
     is_held_ = false;
+    ++front().open_;
     ++front().active_;
-    is_active_ = true;
+    ++front().reading_;
+    is_let_in_ = true;
+    let_in_ = Clock::now();
+    watched_ = door_.Watch(this);
     lane_ = info().info->habit.Usual();
     if (lane_) ++front().active_in_lane_[static_cast<size_t>(*lane_)];
     stream_.Read(&request_, &read_);
@@ -165,28 +186,39 @@ class Incoming {
 
   void Refuse() {
     is_held_ = false;
-    grpc::Status status;
-    {
-      Call call(&front().state_, info().info, &context_);
-      status = call.Finish(front().WhyNoRoom(info()));
-    }
-    stream_.Finish(status, &sent_);
+    stream_.Finish(Count(front().WhyNoRoom(info())), &sent_);
   }
 
   void Hold() { is_held_ = true; }
 
+  // Ends a call whose message does not come.
+  void GiveUp() { context_.TryCancel(); }
+
   const UnaryMethod& info() const { return *front().methods_[method_]; }
   size_t method() const { return method_; }
-  Clock::time_point came() const { return came_; }
   Clock::duration age() const { return Clock::now() - came_; }
+  Clock::duration read_for() const { return Clock::now() - let_in_; }
 
  private:
   Front& front() const { return door_.front(); }
 
+  // Counts a call that nobody has begun to handle.
+  grpc::Status Count(const absl::Status& status) {
+    Call call(&front().state_, info().info, &context_, came_);
+    call.CountWait(age());
+    return call.Finish(status);
+  }
+  // Its caller gave up while it was held.
+  void CountGone() {
+    const bool late = context_.deadline() <= std::chrono::system_clock::now();
+    Count(late ? absl::DeadlineExceededError("the deadline passed")
+               : absl::CancelledError("the caller went away"));
+  }
+
   // On a worker. Once the answer is on its way, the call may be gone.
   void Work() {
-    call_.emplace(&front().state_, info().info, &context_);
-    call_->CountWait(held_for_);
+    call_.emplace(&front().state_, info().info, &context_, came_);
+    call_->CountWait(held_for_ + (Clock::now() - read_at_));
     const absl::Status handled = HandleSafely(*call_, &request_, [&] {
       return info().handle(*call_, &request_, &response_);
     });
@@ -195,6 +227,7 @@ class Incoming {
       call_->CountSent(static_cast<int64_t>(response_.Length()));
     }
     const grpc::Status status = call_->Finish(handled);
+    LeavePlace();
     is_handled_.store(true, std::memory_order_release);
     if (handled.ok()) {
       stream_.WriteAndFinish(response_, grpc::WriteOptions(), status, &sent_);
@@ -203,13 +236,19 @@ class Incoming {
     }
   }
 
+  // What is left is up to gRPC and the caller.
+  void LeavePlace() {
+    if (lane_) --front().active_in_lane_[static_cast<size_t>(*lane_)];
+    --front().active_;
+  }
+
   void Leave() {
-    if (!is_active_) return;
+    if (!is_let_in_) return;
     // gRPC's queue orders this after the worker, but out of our sight.
     (void)is_handled_.load(std::memory_order_acquire);
+    response_.Clear();  // before its memory counts as free
     call_.reset();
-    if (lane_) --front().active_in_lane_[static_cast<size_t>(*lane_)];
-    if (--front().active_ == 0) front().active_.notify_all();
+    if (--front().open_ == 0) front().open_.notify_all();
   }
 
   Door& door_;
@@ -222,9 +261,12 @@ class Incoming {
   std::optional<Call> call_;
   std::optional<Lane> lane_;
   Clock::time_point came_;
+  Clock::time_point let_in_;
+  Clock::time_point read_at_;
   Clock::duration held_for_{};
+  std::list<Incoming*>::iterator watched_;
   std::atomic<bool> is_handled_ = false;
-  bool is_active_ = false;
+  bool is_let_in_ = false;
   bool is_held_ = false;
   bool is_sent_ = false;
   bool is_over_ = false;
@@ -253,16 +295,21 @@ Door::~Door() {
   }
 }
 
+grpc::CompletionQueue::NextStatus Door::AwaitNext(void** tag, bool* ok) {
+  if (held_count_ == 0 && reading_.empty()) {
+    return queue_->Next(tag, ok) ? grpc::CompletionQueue::GOT_EVENT
+                                 : grpc::CompletionQueue::SHUTDOWN;
+  }
+  return queue_->AsyncNext(tag, ok,
+                           std::chrono::system_clock::now() +
+                               (held_count_ > 0 ? kLook : kLookAtReading));
+}
+
 void Door::Run() {
   void* tag = nullptr;
   bool ok = false;
   for (;;) {
-    const auto soon = std::chrono::system_clock::now() + kLook;
-    const auto result =
-        held_count_ > 0
-            ? queue_->AsyncNext(&tag, &ok, soon)
-            : (queue_->Next(&tag, &ok) ? grpc::CompletionQueue::GOT_EVENT
-                                       : grpc::CompletionQueue::SHUTDOWN);
+    const auto result = AwaitNext(&tag, &ok);
     if (result == grpc::CompletionQueue::SHUTDOWN) return;
     if (result == grpc::CompletionQueue::GOT_EVENT) {
       if (const auto* const told = static_cast<Incoming::Tag*>(tag)) {
@@ -272,7 +319,23 @@ void Door::Run() {
         queue_->Shutdown();
       }
     }
+    if (!reading_.empty()) TendReading();
     if (held_count_ > 0) TendHeld();
+  }
+}
+
+std::list<Incoming*>::iterator Door::Watch(Incoming* call) {
+  return reading_.insert(reading_.end(), call);
+}
+
+void Door::TendReading() {
+  int left = front_.reading_;
+  for (Incoming* const call : reading_) {
+    if (call->read_for() <= kPatience || left-- < front_.most_ / 4 ||
+        front_.HasRoom(call->info())) {
+      return;
+    }
+    call->GiveUp();
   }
 }
 
@@ -301,18 +364,24 @@ void Door::CountHeld(int change) {
   if ((front_.held_ += change) == 0) front_.held_.notify_all();
 }
 
+// Each time another method is the first to get what room there is.
 void Door::TendHeld() {
+  for (size_t n = 0; n < held_.size(); ++n) {
+    TendHeld(held_[(next_tended_ + n) % held_.size()]);
+  }
+  next_tended_ = (next_tended_ + 1) % held_.size();
+}
+
+void Door::TendHeld(std::list<Incoming*>& calls) {
   const std::chrono::duration<double> most(
       front_.state_.options.max_queue_seconds);
-  for (std::list<Incoming*>& calls : held_) {
-    while (!calls.empty()) {
-      const bool let_in = front_.HasRoom(calls.back()->info());
-      Incoming* const call = let_in ? calls.back() : calls.front();
-      if (!let_in && !front_.state_.draining && call->age() <= most) break;
-      let_in ? calls.pop_back() : calls.pop_front();
-      CountHeld(-1);
-      let_in ? call->LetIn() : call->Refuse();
-    }
+  while (!calls.empty()) {
+    const bool let_in = front_.HasRoom(calls.back()->info());
+    Incoming* const call = let_in ? calls.back() : calls.front();
+    if (!let_in && !front_.state_.draining && call->age() <= most) break;
+    let_in ? calls.pop_back() : calls.pop_front();
+    CountHeld(-1);
+    let_in ? call->LetIn() : call->Refuse();
   }
 }
 
@@ -340,7 +409,7 @@ void Front::Start() {
 
 void Front::Shutdown() {
   for (int n; (n = held_) > 0;) held_.wait(n);
-  for (int n; (n = active_) > 0;) active_.wait(n);
+  for (int n; (n = open_) > 0;) open_.wait(n);
   doors_.clear();
 }
 

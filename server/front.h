@@ -10,6 +10,10 @@
 // let in one after the other as places become free; the streams they take up
 // keep their connections from sending more.
 //
+// A message may take its time, unless those that take theirs keep others out:
+// then the slowest are sent away. An answer that its caller does not read takes
+// up memory, but nobody's place.
+//
 // The last to come is let in first: under such load calls have waited in the
 // client already, and who has been held for long has little time left.
 //
@@ -60,7 +64,6 @@ class Front {
  private:
   friend class Door;
   friend class Incoming;
-  class Incoming;
 
   // Whether a call of that method would find a place now, and what it is told
   // if not.
@@ -71,6 +74,8 @@ class Front {
   const std::vector<const UnaryMethod*> methods_;
   const int most_;  // calls that are read or handled at once
   std::atomic<int> active_{0};
+  std::atomic<int> reading_{0};  // of those, whose message is not there yet
+  std::atomic<int> open_{0};     // let in, and not heard of for the last time
   std::array<std::atomic<int>, std::size(kLanes)> active_in_lane_{};
   std::atomic<int> held_{0};
   std::vector<std::unique_ptr<Door>> doors_;

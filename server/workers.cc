@@ -13,7 +13,7 @@ Workers::~Workers() {
   {
     const std::lock_guard lock(mutex_);
     ending_ = true;
-    for (Idle* const idle : idle_) idle->wake.notify_one();
+    WakeIdle();
     threads.swap(threads_);
   }
   for (std::thread& thread : threads) thread.join();
@@ -47,6 +47,17 @@ void Workers::StartOne() {
   ++running_;
 }
 
+// Once there will be nothing to do, so that they find out.
+void Workers::WakeIdle() {
+  if (!waiting_.empty()) return;
+  for (Idle* const idle : idle_) {
+    idle->awake = true;
+    idle->wake.notify_one();
+    ++running_;
+  }
+  idle_.clear();
+}
+
 // Counted as running by whoever started it.
 void Workers::Loop() {
   own_workers = this;
@@ -62,14 +73,10 @@ void Workers::Loop() {
       lock.lock();
     }
     --running_;
-    if (ending_ && waiting_.empty()) return;
+    if (ending_ && waiting_.empty()) return WakeIdle();
     Idle self;
     idle_.push_back(&self);
-    self.wake.wait(lock, [&] { return self.awake || ending_; });
-    if (!self.awake) {
-      if (waiting_.empty()) return;
-      ++running_;
-    }
+    self.wake.wait(lock, [&] { return self.awake; });
   }
 }
 

@@ -54,6 +54,7 @@ class Workers {
   bool MayStart() const;
   // Has someone look for a task.
   void StartOne();
+  void WakeIdle();
 
   const Limits limits_;
   std::mutex mutex_;

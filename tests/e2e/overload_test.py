@@ -144,6 +144,40 @@ class OverloadTest(unittest.TestCase):
         self.assertTrue(eventually(lambda: thread_count(self.daemon) <= threads + 16),
                         f"{thread_count(self.daemon)} threads, {threads} before")
 
+    def test_calls_without_a_message_keep_nobody_out_for_long(self):
+        enough = threading.Event()
+        self.addCleanup(enough.set)
+
+        def nothing():
+            enough.wait(60)
+            yield from ()
+
+        # Each of its own connection, of which none has more than 100 calls.
+        silent = []
+        for _ in range(2):
+            channel = grpc.insecure_channel(f"127.0.0.1:{self.daemon.grpc_port}",
+                                            [("grpc.use_local_subchannel_pool", 1)])
+            self.addCleanup(channel.close)
+            call = channel.stream_stream(wire.ENCODE)
+            silent += [call(nothing()) for _ in range(90)]
+        started = eventually(lambda: self.daemon.metric("locus_held_calls") > 0)
+        self.assertTrue(started, "the calls found room: make them more")
+
+        def answers():
+            try:
+                return self.client(wire.ENCODE, small_request(), timeout=10)
+            except grpc.RpcError as error:
+                self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
+
+        # Some are sent away, after two seconds of patience; others may stay.
+        self.assertTrue(eventually(answers, 20))
+        self.assertTrue(any(call.is_active() for call in silent))
+        enough.set()
+        for call in silent:
+            call.cancel()
+        self.assert_idle()
+        self.assert_answers()
+
     def test_a_thousand_idle_connections(self):
         descriptors = descriptor_count(self.daemon)
         sockets = []

@@ -110,8 +110,8 @@ TEST(FrontTest, WhoIsHeldWhenTheServerLeavesIsTurnedAway) {
   Crowd crowd(server->server().grpc_port(), 12);
   crowd.CallAll(1);
   std::thread leaving([&] {
-    server->AwaitMetric("locus_held_calls",
-                        [](double calls) { return calls > 0; });
+    EXPECT_TRUE(server->AwaitMetric("locus_held_calls",
+                                    [](double calls) { return calls > 0; }));
     server->server().Shutdown();
   });
   const auto codes = crowd.CallAll(1200);

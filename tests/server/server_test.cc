@@ -163,14 +163,24 @@ TEST(ServerTest, CountsEveryOutcome) {
   EXPECT_GE(server.Metric("locus_slots"), 1);
 }
 
+// So that a deadline is about a call alone.
+void Connect(TestServer& server) {
+  grpc::ClientContext context;
+  v1::ListSchemesResponse response;
+  EXPECT_TRUE(server.encoding().ListSchemes(&context, {}, &response).ok());
+}
+
 TEST(ServerTest, AHopelessDeadlineIsRefusedAtOnce) {
   TestServer server;
+  Connect(server);
+  // At the least, a server of two threads expects 13 s.
+  const v1::AttendRequest request = SlowAttend(131072);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(100));
+                       std::chrono::seconds(1));
   v1::AttendResponse response;
   const grpc::Status status =
-      server.attention().Attend(&context, SlowAttend(kVeryLong), &response);
+      server.attention().Attend(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE);
   EXPECT_TRUE(DetailsOf(status).retry.has_value());
 }
@@ -179,14 +189,16 @@ TEST(ServerTest, AnExpiredDeadlineEndsTheWork) {
   ServerOptions options = TestOptions();
   options.threads = 1;
   TestServer server(options);
+  Connect(server);
+  // Takes longer on any machine, though the server expects 6.9 s, of which a
+  // tenth is certain: not so long that it is hopeless.
+  const v1::AttendRequest request = SlowAttend(65536);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::milliseconds(300));
-  // Takes longer on any machine, though not so long that it is hopeless.
-  constexpr int64_t kLong = 32768;
+                       std::chrono::milliseconds(1100));
   v1::AttendResponse response;
   const grpc::Status status =
-      server.attention().Attend(&context, SlowAttend(kLong), &response);
+      server.attention().Attend(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::DEADLINE_EXCEEDED);
   EXPECT_TRUE(server.AwaitMetric("locus_in_flight_calls",
                                  [](double calls) { return calls == 0; }));
