@@ -312,6 +312,10 @@ TEST(HfConfigTest, WhatIsLeftOutIsSaid) {
   };
   EXPECT_THAT(notes("rope { }"), Contains(HasSubstr("layout")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT }"), IsEmpty());
+  EXPECT_THAT(notes("rope { proportional { } }"), IsEmpty());
+  EXPECT_THAT(
+      notes("rope { layout: ROPE_LAYOUT_INTERLEAVED proportional { } }"),
+      Contains(HasSubstr("layout")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT ntk { } }"),
               Contains(HasSubstr("no released library")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT longrope { } }"),
