@@ -51,8 +51,8 @@ absl::StatusOr<HfRotation> ChooseBlock(HfReading& reading) {
 absl::Status ReadLocalTheta(HfReading& reading, std::optional<double>* theta) {
   double local = reading.type.local_theta;
   if (local == 0) return absl::OkStatus();
-  CLIENT_RETURN_IF_ERROR(
-      reading.config.Number({"rope_local_base_freq"}, &local));
+  CLIENT_RETURN_IF_ERROR(reading.config.Number(
+      {"rope_local_base_freq", "local_rope_theta"}, &local));
   *theta = local;
   return absl::OkStatus();
 }

@@ -96,6 +96,13 @@ bool MentionsRope(const HfReading& reading) {
   return reading.config.Has("qk_rope_head_dim");
 }
 
+// Where something says that nothing turns, the rest of it has no effect.
+void PassOverRope(Fields& fields) {
+  for (const std::string& key : fields.Unused()) {
+    if (absl::StartsWith(key, "rope")) fields.Use(key);
+  }
+}
+
 absl::Status NothingSaid(const HfReading& reading) {
   return absl::InvalidArgumentError(absl::StrCat(
       "says nothing of positions: there is no rope_theta, rope_parameters, "
@@ -113,6 +120,8 @@ absl::Status ReadScheme(HfReading& reading) {
   std::string kind;
   CLIENT_RETURN_IF_ERROR(config.Text({"position_embedding_type"}, &kind));
   const bool turns = reading.type.turns || MentionsRope(reading);
+  // Encoders that turn have it from those that did not.
+  if (kind == "absolute" && turns) kind.clear();
   // Without ALiBi, models of this kind have a table unless they say not.
   const bool has_mpt_table =
       reading.model_type == "mpt" &&
@@ -120,8 +129,11 @@ absl::Status ReadScheme(HfReading& reading) {
   if (kind == "absolute" ||
       (kind.empty() && (reading.type.table || has_mpt_table))) {
     ReadTable(reading);
+  } else if (kind == "nope") {
+    PassOverRope(config);
+    reading.model.scheme.mutable_none();
   } else if (kind == "rope" || kind == "rotary" || kind == "rope_gpt_neox" ||
-             (kind.empty() && turns)) {
+             kind == "rope_gptj" || (kind.empty() && turns)) {
     return ReadRope(reading);
   } else if (kind.empty()) {
     return NothingSaid(reading);

@@ -14,7 +14,9 @@ using Json = nlohmann::ordered_json;
 
 absl::Status ReadLayout(HfReading& reading, v1::RopeScheme* rope) {
   Fields& config = reading.config;
-  bool neighbours = reading.type.neighbours;
+  std::string kind;
+  CLIENT_RETURN_IF_ERROR(config.Text({"position_embedding_type"}, &kind));
+  bool neighbours = reading.type.neighbours || kind == "rope_gptj";
   if (config.Has("rope_interleave")) {
     neighbours = config.Flag("rope_interleave");
   }
@@ -26,7 +28,8 @@ absl::Status ReadLayout(HfReading& reading, v1::RopeScheme* rope) {
 // The base that stands in no block, or in the one that is not read.
 absl::Status ReadOuterTheta(HfReading& reading, std::optional<double>* theta) {
   CLIENT_RETURN_IF_ERROR(reading.config.Number(
-      {"rope_theta", "rotary_emb_base", "rope_base"}, theta));
+      {"rope_theta", "rotary_emb_base", "rope_base", "global_rope_theta"},
+      theta));
   if (reading.other_block == nullptr) return absl::OkStatus();
   const Json& other = *reading.other_block;
   const auto full = other.find("full_attention");

@@ -88,6 +88,37 @@ TEST(HfModelsTest, ABaseThatIsGuessedIsSaidToBe) {
               IsEmpty());
 }
 
+TEST(HfModelsTest, KindsOfPositionsByName) {
+  EXPECT_EQ(SchemeOf(R"({"model_type": "novel", "rope_theta": 50000,
+                         "position_embedding_type": "rope_gptj"})"),
+            "rope { base: 50000 layout: ROPE_LAYOUT_INTERLEAVED } ");
+  const HfModel none = MustRead(R"({"model_type": "granitemoehybrid",
+    "position_embedding_type": "nope", "rope_theta": 10000})");
+  EXPECT_EQ(TextOf(none.scheme), "none { } ");
+  EXPECT_THAT(none.notes, IsEmpty());
+  EXPECT_EQ(SchemeOf(R"({"model_type": "bert",
+                         "position_embedding_type": "absolute",
+                         "max_position_embeddings": 512})"),
+            "learned { max_length: 512 } ");
+}
+
+TEST(HfModelsTest, ModernBertIsNotAbsoluteWhateverItSays) {
+  const char* const rope =
+      "rope { base: 160000 layout: ROPE_LAYOUT_HALF_SPLIT } ";
+  EXPECT_EQ(SchemeOf(R"({"model_type": "modernbert",
+    "position_embedding_type": "absolute", "rope_parameters": {
+      "full_attention": {"rope_type": "default", "rope_theta": 160000.0},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 1e4}}})"),
+            rope);
+  const HfModel older = MustRead(R"({"model_type": "modernbert",
+    "position_embedding_type": "absolute", "global_rope_theta": 160000.0,
+    "local_rope_theta": 20000.0})");
+  EXPECT_EQ(TextOf(older.scheme), rope);
+  EXPECT_THAT(older.notes,
+              Contains(HasSubstr("layers with a window turn with base 20000")));
+  EXPECT_THAT(older.notes, Not(Contains(HasSubstr("not understood: "))));
+}
+
 TEST(HfModelsTest, LayersThatSeeAllDoNotTurnInSomeModels) {
   for (const char* const type : {"cohere2", "exaone4"}) {
     const HfModel model =
