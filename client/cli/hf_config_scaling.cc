@@ -116,6 +116,22 @@ void NoteSections(HfReading& reading, Fields& block, const std::string& key) {
       "and turn as without sections"));
 }
 
+// A base that is stretched once and for all, though its type says otherwise.
+absl::Status ReadAlpha(HfReading& reading, Fields& block, double* alpha) {
+  CLIENT_RETURN_IF_ERROR(block.Number({"alpha"}, alpha));
+  if (*alpha == 0) return absl::OkStatus();
+  block.Use("factor");
+  // Of other scalings, and without effect beside it.
+  for (const char* const key :
+       {"beta_fast", "beta_slow", "mscale", "mscale_all_dim"}) {
+    block.Use(key);
+  }
+  if (block.Has("xdrope_section")) {
+    NoteSections(reading, block, "xdrope_section");
+  }
+  return absl::OkStatus();
+}
+
 // Those that need a factor.
 absl::Status ReadByFactor(Fields& block, const std::string& type,
                           const Stretch& stretch, v1::RopeScheme* rope) {
@@ -162,6 +178,14 @@ absl::Status ReadScaling(HfReading& reading, Fields& block, double share,
                      "factor of"));
   }
   if (type.empty() || type == "default") return absl::OkStatus();
+  if (type == "dynamic" || type == "xdrope") {
+    double alpha = 0;
+    CLIENT_RETURN_IF_ERROR(ReadAlpha(reading, block, &alpha));
+    if (alpha != 0) {
+      rope->mutable_ntk()->set_factor(alpha);
+      return absl::OkStatus();
+    }
+  }
   Stretch stretch;
   CLIENT_RETURN_IF_ERROR(ReadStretch(reading, block, &stretch));
   if (type == "longrope" || type == "su") {

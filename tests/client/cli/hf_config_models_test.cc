@@ -228,6 +228,24 @@ TEST(HfModelsTest, ThePartWithItsOwnProjectionTurnsAsAWhole) {
   EXPECT_THAT(model.notes, Contains(HasSubstr("is passed over")));
 }
 
+TEST(HfModelsTest, AlphaStretchesTheBaseOnce) {
+  for (const char* const block :
+       {R"("type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
+           "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0)",
+        R"("type": "dynamic", "alpha": 1000)",
+        R"("type": "xdrope", "alpha": 1000)"}) {
+    const HfModel model = MustRead(absl::StrCat(
+        R"({"rope_theta": 10000, "rope_scaling": {)", block, "}}"));
+    EXPECT_THAT(TextOf(model.scheme), HasSubstr("ntk { factor: 1000 } }"));
+    EXPECT_FALSE(model.scheme.rope().has_dynamic_ntk());
+    EXPECT_THAT(model.notes, IsEmpty());
+  }
+  EXPECT_THAT(MustRead(R"({"rope_scaling": {"type": "xdrope", "alpha": 2,
+                           "xdrope_section": [16, 16]}})")
+                  .notes,
+              Contains(HasSubstr("xdrope_section is not applied")));
+}
+
 TEST(HfModelsTest, AShareOfNothingTurnsNothing) {
   EXPECT_EQ(SchemeOf(R"({"head_dim": 64, "partial_rotary_factor": 0})"),
             "none { } ");
