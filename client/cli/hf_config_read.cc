@@ -45,10 +45,18 @@ absl::Status ReadSizes(HfReading& reading) {
       &reading.max_length);
 }
 
+// Models of one name whose larger sizes do not turn.
+bool IsLargeBaichuan(HfReading& reading) {
+  int64_t width = 4096;
+  return reading.model_type == "baichuan" &&
+         reading.config.Integer({"hidden_size"}, &width).ok() && width != 4096;
+}
+
 bool ReadAlibi(HfReading& reading) {
   Fields& config = reading.config;
   bool alibi = config.Flag("alibi") || config.Flag("use_alibi") ||
-               reading.model_type == "bloom" || reading.model_type == "mpt";
+               reading.model_type == "bloom" || reading.model_type == "mpt" ||
+               IsLargeBaichuan(reading);
   const Json* kind = config.Peek("position_embedding_type");
   const bool is_kind = kind != nullptr && *kind == "alibi";
   double bias_max = 0;
@@ -60,6 +68,11 @@ bool ReadAlibi(HfReading& reading) {
   config.Use("position_embedding_type");
   v1::AlibiScheme* scheme = reading.model.scheme.mutable_alibi();
   if (bias_max != 0) scheme->set_bias_max(bias_max);
+  // Encoders look both ways.
+  if (absl::StrContains(reading.model_type, "bert") &&
+      !config.Flag("is_decoder")) {
+    scheme->set_symmetric(true);
+  }
   return true;
 }
 
@@ -85,6 +98,14 @@ void ReadTable(HfReading& reading) {
   reading.Note(
       "the table of positions is among the weights, not in the configuration; "
       "give it with --table");
+}
+
+void ReadSinusoidal(HfReading& reading) {
+  reading.model.scheme.mutable_sinusoidal()->set_layout(
+      v1::SINUSOIDAL_LAYOUT_TENSOR2TENSOR);
+  reading.Note(
+      "positions of this model begin at 2: its first token has the code of "
+      "position 2");
 }
 
 bool MentionsRope(const HfReading& reading) {
@@ -126,8 +147,10 @@ absl::Status ReadScheme(HfReading& reading) {
   const bool has_mpt_table =
       reading.model_type == "mpt" &&
       (!config.Has("learned_pos_emb") || config.Flag("learned_pos_emb"));
-  if (kind == "absolute" ||
-      (kind.empty() && (reading.type.table || has_mpt_table))) {
+  if (kind.empty() && reading.model_type == "xglm") {
+    ReadSinusoidal(reading);
+  } else if (kind == "absolute" ||
+             (kind.empty() && (reading.type.table || has_mpt_table))) {
     ReadTable(reading);
   } else if (kind == "nope") {
     PassOverRope(config);

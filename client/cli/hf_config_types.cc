@@ -13,7 +13,7 @@ using Types = std::map<std::string, HfType, std::less<>>;
 void AddPlain(Types& types) {
   for (const char* const name :
        {"bert", "biogpt", "distilbert", "gpt2", "gpt_bigcode", "gpt_neo",
-        "openai-gpt", "opt", "roberta", "xglm"}) {
+        "openai-gpt", "opt", "roberta"}) {
     types[name] = {.table = true};
   }
   for (const char* const name :

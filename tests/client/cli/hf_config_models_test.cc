@@ -228,6 +228,30 @@ TEST(HfModelsTest, ThePartWithItsOwnProjectionTurnsAsAWhole) {
   EXPECT_THAT(model.notes, Contains(HasSubstr("is passed over")));
 }
 
+TEST(HfModelsTest, TheLargerBaichuanHasAlibi) {
+  EXPECT_EQ(SchemeOf(R"({"model_type": "baichuan", "hidden_size": 5120,
+                         "num_attention_heads": 40})"),
+            "alibi { } ");
+  EXPECT_THAT(SchemeOf(R"({"model_type": "baichuan", "hidden_size": 4096,
+                           "num_attention_heads": 32})"),
+              HasSubstr("rope"));
+}
+
+TEST(HfModelsTest, EncodersWithAlibiLookBothWays) {
+  const char* const text =
+      R"({"model_type": "bert", "position_embedding_type": "alibi")";
+  EXPECT_EQ(SchemeOf(absl::StrCat(text, "}")), "alibi { symmetric: true } ");
+  EXPECT_EQ(SchemeOf(absl::StrCat(text, R"(, "is_decoder": true})")),
+            "alibi { } ");
+}
+
+TEST(HfModelsTest, XglmHasSinesAndCosines) {
+  const HfModel model = MustRead(R"({"model_type": "xglm", "d_model": 1024})");
+  EXPECT_EQ(TextOf(model.scheme),
+            "sinusoidal { layout: SINUSOIDAL_LAYOUT_TENSOR2TENSOR } ");
+  EXPECT_THAT(model.notes, Contains(HasSubstr("begin at 2")));
+}
+
 TEST(HfModelsTest, AlphaStretchesTheBaseOnce) {
   for (const char* const block :
        {R"("type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
