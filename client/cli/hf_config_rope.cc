@@ -19,6 +19,11 @@ absl::Status ReadLayout(HfReading& reading, v1::RopeScheme* rope) {
   bool neighbours = reading.type.neighbours || kind == "rope_gptj";
   if (config.Has("rope_interleave")) {
     neighbours = config.Flag("rope_interleave");
+  } else if (config.Has("qk_rope_head_dim") && !reading.type.known) {
+    // Models of this build are of either layout.
+    reading.Note(absl::StrCat(
+        "whether neighbouring channels turn together or halves is assumed: ",
+        neighbours ? "took neighbours" : "took halves"));
   }
   rope->set_layout(neighbours ? v1::ROPE_LAYOUT_INTERLEAVED
                               : v1::ROPE_LAYOUT_HALF_SPLIT);

@@ -22,8 +22,8 @@ void AddPlain(Types& types) {
         "qwen2_moe", "qwen3", "qwen3_moe", "starcoder2"}) {
     types[name] = {.turns = true};
   }
-  for (const char* const name :
-       {"codegen", "deepseek_v2", "deepseek_v3", "gptj"}) {
+  for (const char* const name : {"codegen", "deepseek_v2", "deepseek_v3",
+                                 "deepseek_v32", "gptj", "kimi_k2"}) {
     types[name] = {.turns = true, .neighbours = true};
   }
 }

@@ -228,6 +228,20 @@ TEST(HfModelsTest, ThePartWithItsOwnProjectionTurnsAsAWhole) {
   EXPECT_THAT(model.notes, Contains(HasSubstr("is passed over")));
 }
 
+TEST(HfModelsTest, ModelsThatTurnNeighbours) {
+  for (const char* const type : {"kimi_k2", "deepseek_v32"}) {
+    const HfModel model = MustRead(absl::StrCat(
+        R"({"rope_theta": 5, "qk_rope_head_dim": 64, "model_type": ")", type,
+        R"("})"));
+    EXPECT_THAT(TextOf(model.scheme), HasSubstr("INTERLEAVED")) << type;
+    EXPECT_THAT(model.notes, IsEmpty());
+  }
+  EXPECT_THAT(MustRead(R"({"model_type": "novel", "rope_theta": 5,
+                           "qk_rope_head_dim": 64})")
+                  .notes,
+              Contains(HasSubstr("is assumed: took halves")));
+}
+
 TEST(HfModelsTest, TheLargerBaichuanHasAlibi) {
   EXPECT_EQ(SchemeOf(R"({"model_type": "baichuan", "hidden_size": 5120,
                          "num_attention_heads": 40})"),
