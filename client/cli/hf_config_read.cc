@@ -38,11 +38,12 @@ absl::Status ReadSizes(HfReading& reading) {
   if (reading.type.head_dim > 0) model.head_dim = reading.type.head_dim;
   // Where a part of each head has a projection of its own, that part turns.
   if (config.Has("qk_rope_head_dim")) config.Use("qk_nope_head_dim");
-  CLIENT_RETURN_IF_ERROR(config.Integer(
-      {"qk_rope_head_dim", "head_dim", "d_kv"}, &model.head_dim));
-  return config.Integer(
-      {"max_position_embeddings", "n_positions", "max_seq_len", "n_ctx"},
-      &reading.max_length);
+  CLIENT_RETURN_IF_ERROR(
+      config.Integer({"qk_rope_head_dim", "head_dim", "d_kv", "kv_channels"},
+                     &model.head_dim));
+  return config.Integer({"max_position_embeddings", "n_positions",
+                         "max_seq_len", "n_ctx", "seq_length"},
+                        &reading.max_length);
 }
 
 // Models of one name whose larger sizes do not turn.
@@ -109,9 +110,11 @@ void ReadSinusoidal(HfReading& reading) {
 }
 
 bool MentionsRope(const HfReading& reading) {
-  for (const std::string& key : reading.config.Unused()) {
-    if (absl::StrContains(key, "rope") || absl::StrContains(key, "rotary")) {
-      return true;
+  for (const Fields* fields : {&reading.config, &reading.attention}) {
+    for (const std::string& key : fields->Unused()) {
+      if (absl::StrContains(key, "rope") || absl::StrContains(key, "rotary")) {
+        return true;
+      }
     }
   }
   return reading.config.Has("qk_rope_head_dim");
@@ -136,6 +139,8 @@ absl::Status NothingSaid(const HfReading& reading) {
 
 absl::Status ReadScheme(HfReading& reading) {
   Fields& config = reading.config;
+  const Json* flag = reading.attention.Peek("rope");
+  if (flag != nullptr && *flag == false) PassOverRope(reading.attention);
   if (ReadAlibi(reading)) return absl::OkStatus();
   if (config.Has("relative_attention_num_buckets")) return ReadT5(reading);
   std::string kind;
@@ -145,7 +150,7 @@ absl::Status ReadScheme(HfReading& reading) {
   if (kind == "absolute" && turns) kind.clear();
   // Without ALiBi, models of this kind have a table unless they say not.
   const bool has_mpt_table =
-      reading.model_type == "mpt" &&
+      reading.model_type == "mpt" && !MentionsRope(reading) &&
       (!config.Has("learned_pos_emb") || config.Flag("learned_pos_emb"));
   if (kind.empty() && reading.model_type == "xglm") {
     ReadSinusoidal(reading);
@@ -170,12 +175,14 @@ absl::Status ReadScheme(HfReading& reading) {
 
 // Most of a configuration is about other things.
 void NoteUnused(HfReading& reading) {
-  for (const std::string& key : reading.config.Unused()) {
-    for (const char* const word :
-         {"rope", "rotary", "alibi", "position", "relative", "nope"}) {
-      if (!absl::StrContains(key, word)) continue;
-      reading.NoteNotUnderstood(reading.config, key);
-      break;
+  for (const Fields* fields : {&reading.config, &reading.attention}) {
+    for (const std::string& key : fields->Unused()) {
+      for (const char* const word : {"rope", "rotary", "alibi", "position",
+                                     "relative", "nope", "ntk", "theta"}) {
+        if (!absl::StrContains(key, word)) continue;
+        reading.NoteNotUnderstood(*fields, key);
+        break;
+      }
     }
   }
 }
@@ -220,10 +227,12 @@ absl::StatusOr<HfModel> ReadHfConfig(absl::string_view text) {
     return absl::InvalidArgumentError("is no JSON object");
   }
   // Models of several kinds of input keep the words' part apart.
-  if (json.contains("text_config") && json["text_config"].is_object()) {
-    auto model = ReadObject(json["text_config"]);
+  for (const char* const part :
+       {"text_config", "llm_config", "language_config"}) {
+    if (!json.contains(part) || !json[part].is_object()) continue;
+    auto model = ReadObject(json[part]);
     if (model.ok()) {
-      model->notes.insert(model->notes.begin(), "took text_config");
+      model->notes.insert(model->notes.begin(), absl::StrCat("took ", part));
     }
     return model;
   }

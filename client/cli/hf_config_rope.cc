@@ -1,4 +1,5 @@
 // How layers turn, but for scalings.
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -35,6 +36,8 @@ absl::Status ReadOuterTheta(HfReading& reading, std::optional<double>* theta) {
   CLIENT_RETURN_IF_ERROR(reading.config.Number(
       {"rope_theta", "rotary_emb_base", "rope_base", "global_rope_theta"},
       theta));
+  reading.attention.Use("rope");
+  CLIENT_RETURN_IF_ERROR(reading.attention.Number({"rope_theta"}, theta));
   if (reading.other_block == nullptr) return absl::OkStatus();
   const Json& other = *reading.other_block;
   const auto full = other.find("full_attention");
@@ -57,11 +60,22 @@ double DefaultTheta(HfReading& reading) {
 absl::Status ReadTheta(HfReading& reading, Fields& block,
                        const HfRotation& rotation, v1::RopeScheme* rope) {
   std::optional<double> theta;
+  double ratio = 1;
   CLIENT_RETURN_IF_ERROR(ReadOuterTheta(reading, &theta));
   CLIENT_RETURN_IF_ERROR(block.Number({"rope_theta"}, &theta));
+  CLIENT_RETURN_IF_ERROR(reading.config.Number({"rope_ratio"}, &ratio));
+  // Beside the ratio: whether the code is that of the paper.
+  const Json* original = reading.config.Peek("original_rope");
+  if (original != nullptr && *original == true) {
+    reading.config.Use("original_rope");
+  }
   if (rotation.theta.has_value()) theta = rotation.theta;
   if (!theta.has_value()) theta = DefaultTheta(reading);
-  rope->set_base(*theta);
+  if (!std::isfinite(*theta * ratio)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rope_theta times rope_ratio is ", *theta * ratio));
+  }
+  rope->set_base(*theta * ratio);
   return absl::OkStatus();
 }
 

@@ -17,9 +17,9 @@ void AddPlain(Types& types) {
     types[name] = {.table = true};
   }
   for (const char* const name :
-       {"baichuan", "falcon", "gemma4", "gemma4_text", "granite", "granitemoe",
-        "internlm2", "llama", "mistral", "olmo", "olmo2", "phi3", "qwen2",
-        "qwen2_moe", "qwen3", "qwen3_moe", "starcoder2"}) {
+       {"baichuan", "dbrx", "falcon", "gemma4", "gemma4_text", "granite",
+        "granitemoe", "internlm2", "llama", "mistral", "olmo", "olmo2", "phi3",
+        "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "starcoder2"}) {
     types[name] = {.turns = true};
   }
   for (const char* const name : {"codegen", "deepseek_v2", "deepseek_v3",
@@ -41,6 +41,8 @@ void AddBases(Types& types) {
 }
 
 void AddShares(Types& types) {
+  // The first generations of what is `glm` now.
+  types["chatglm"] = {.turns = true, .neighbours = true, .share = 0.5};
   types["glm"] = {.turns = true, .neighbours = true, .share = 0.5};
   types["glm4"] = {.turns = true, .neighbours = true, .share = 0.5};
   types["glm4_moe"] = {.turns = true, .share = 0.5};

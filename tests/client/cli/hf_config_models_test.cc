@@ -284,6 +284,54 @@ TEST(HfModelsTest, AlphaStretchesTheBaseOnce) {
               Contains(HasSubstr("xdrope_section is not applied")));
 }
 
+TEST(HfModelsTest, SomeKeepPositionsWithAttention) {
+  const HfModel model = MustRead(R"({"model_type": "dbrx", "d_model": 6144,
+    "n_heads": 48, "attn_config": {"clip_qkv": 8, "kv_n_heads": 8,
+      "rope_theta": 500000, "rope_swirl": 1}})");
+  EXPECT_EQ(TextOf(model.scheme),
+            "rope { base: 500000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
+  EXPECT_EQ(model.head_dim, 128);
+  EXPECT_THAT(model.notes,
+              testing::ElementsAre("not understood: attn_config.rope_swirl"));
+  // A flag there may say that the rest has no effect.
+  const HfModel idle = MustRead(R"({"model_type": "mpt", "attn_config": {
+    "alibi": true, "rope": false, "rope_theta": 10000}})");
+  EXPECT_EQ(TextOf(idle.scheme), "alibi { } ");
+  EXPECT_THAT(idle.notes, IsEmpty());
+  EXPECT_THAT(SchemeOf(R"({"model_type": "mpt", "attn_config": {
+                           "alibi": false, "rope": true}})"),
+              HasSubstr("rope"));
+}
+
+TEST(HfModelsTest, WhatStretchesAsItGoesIsNotPassedOver) {
+  EXPECT_THAT(MustRead(R"({"model_type": "qwen", "rotary_emb_base": 10000,
+                           "use_dynamic_ntk": true})")
+                  .notes,
+              Contains("not understood: use_dynamic_ntk"));
+}
+
+TEST(HfModelsTest, TheWordsPartHasSeveralNames) {
+  for (const char* const part :
+       {"text_config", "llm_config", "language_config"}) {
+    const HfModel model = MustRead(absl::StrCat(
+        R"({"model_type": "outer", ")", part,
+        R"(": {"model_type": "llama", "rope_theta": 1000000.0}})"));
+    EXPECT_THAT(TextOf(model.scheme), HasSubstr("base: 1000000"));
+    EXPECT_THAT(model.notes, testing::ElementsAre(absl::StrCat("took ", part)));
+  }
+}
+
+TEST(HfModelsTest, ChatGlmMultipliesTheBase) {
+  const HfModel model = MustRead(R"({"model_type": "chatglm",
+    "hidden_size": 4096, "num_attention_heads": 32, "kv_channels": 128,
+    "original_rope": true, "rope_ratio": 500, "seq_length": 131072})");
+  EXPECT_EQ(TextOf(model.scheme),
+            "rope { base: 5000000 layout: ROPE_LAYOUT_INTERLEAVED rotary_dim: "
+            "64 } ");
+  EXPECT_EQ(model.trained_length, 131072);
+  EXPECT_THAT(model.notes, testing::ElementsAre(HasSubstr("the default of")));
+}
+
 TEST(HfModelsTest, AShareOfNothingTurnsNothing) {
   EXPECT_EQ(SchemeOf(R"({"head_dim": 64, "partial_rotary_factor": 0})"),
             "none { } ");

@@ -163,6 +163,7 @@ TEST(HfConfigTest, WhatMakesNoSenseIsRefused) {
         "{\"head_dim\": 64, \"partial_rotary_factor\": 1e300}",
         "{\"head_dim\": 64, \"partial_rotary_factor\": -0.5}",
         "{\"head_dim\": 64, \"rotary_dim\": -2}",
+        "{\"rope_theta\": 1e300, \"rope_ratio\": 1e300}",
         "{\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2}}",
         "{\"rope_scaling\": {\"type\": 7, \"factor\": 2}}",
         "{\"rope_scaling\": {\"factor\": 2}}", "{}", "{\"alibi\": false}",
