@@ -28,7 +28,8 @@ struct HfModel {
   int64_t trained_length = 0;
   int64_t target_length = 0;
   // Where layers differ: the scheme with its layers, for models that are
-  // trained; `scheme` is then that of the layers that see everything.
+  // trained; `scheme` is then that of the layers that see everything, or, if
+  // those have no positions, of the others.
   std::optional<v1::Scheme> layered;
   // What was not understood, or chosen among several; for people.
   std::vector<std::string> notes;

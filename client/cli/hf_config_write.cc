@@ -116,6 +116,14 @@ absl::StatusOr<Json> RopeFields(const v1::RopeScheme& rope, int64_t head_dim) {
   return fields;
 }
 
+// Without a layout, proportional scaling turns halves, all else neighbours.
+bool TurnsNeighbours(const v1::RopeScheme& rope) {
+  if (rope.layout() == v1::ROPE_LAYOUT_UNSPECIFIED) {
+    return !rope.has_proportional();
+  }
+  return rope.layout() == v1::ROPE_LAYOUT_INTERLEAVED;
+}
+
 }  // namespace
 
 absl::StatusOr<Json> WriteHfConfig(const v1::Scheme& scheme, int64_t head_dim) {
@@ -164,7 +172,7 @@ absl::StatusOr<Json> WriteHfConfig(const v1::Scheme& scheme, int64_t head_dim) {
 std::vector<std::string> UnwrittenOf(const v1::Scheme& scheme) {
   std::vector<std::string> notes;
   if (scheme.has_rope()) {
-    if (scheme.rope().layout() != v1::ROPE_LAYOUT_HALF_SPLIT) {
+    if (TurnsNeighbours(scheme.rope())) {
       notes.emplace_back(
           "layout is left out: model_type decides it, and most models turn "
           "halves of a head, not neighbouring channels as this scheme does; "

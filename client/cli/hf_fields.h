@@ -1,8 +1,10 @@
 // One object of a model's published configuration.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -27,6 +29,12 @@ class Fields {
   bool Has(const std::string& key) const {
     return json_.contains(key) && !json_[key].is_null();
   }
+  bool HasAny(const std::vector<std::string>& keys) const {
+    return std::any_of(keys.begin(), keys.end(),
+                       [this](const std::string& key) { return Has(key); });
+  }
+  // Whether the name is there, though its value may be null.
+  bool Mentions(const std::string& key) const { return json_.contains(key); }
   // The first of several names that is there; null if none is.
   const Json* Find(const std::vector<std::string>& keys) {
     for (const std::string& key : keys) {
@@ -45,6 +53,13 @@ class Fields {
     if (found == nullptr) return absl::OkStatus();
     if (!found->is_number()) return Wrong(keys, "a number");
     *value = found->get<double>();
+    return absl::OkStatus();
+  }
+  absl::Status Number(const std::vector<std::string>& keys,
+                      std::optional<double>* value) {
+    double number = 0;
+    CLIENT_RETURN_IF_ERROR(Number(keys, &number));
+    if (HasAny(keys)) *value = number;
     return absl::OkStatus();
   }
   absl::Status Integer(const std::vector<std::string>& keys, int64_t* value) {

@@ -142,7 +142,9 @@ class ReadConfigTest(ToolTest):
                 self.assertEqual(scheme, f"rope {{ base: 10000 {HALVES} rotary_dim: 32 }}")
 
     def test_neighbouring_channels(self):
-        for fields in ({"model_type": "gptj"}, {"model_type": "llama4_text"},
+        for fields in ({"model_type": "gptj"},
+                       {"model_type": "llama4_text", "rope_theta": 1e4,
+                        "no_rope_layer_interval": 4},
                        {"rope_interleave": True}):
             with self.subTest(fields):
                 scheme, notes = self.scheme_of({**LLAMA, **fields})
@@ -202,7 +204,8 @@ class ReadConfigTest(ToolTest):
 
 
     def test_layers_that_differ_are_evaluated_where_there_are_enough(self):
-        path = self.config({**LLAMA, "model_type": "smollm3", "no_rope_layer_interval": 2})
+        path = self.config({**LLAMA, "model_type": "smollm3", "rope_theta": 1e4,
+                            "no_rope_layer_interval": 2})
         out, notes = self.ok("hf-config", "--hf-config", path)
         self.assertRegex(out, r"with layers +rope .* layers { period: 2 }")
         self.assertEqual(notes, "")

@@ -160,6 +160,10 @@ TEST(HfConfigTest, WhatMakesNoSenseIsRefused) {
         "{\"rope_theta\": \"much\"}",
         "{\"position_embedding_type\": \"relative_key\"}",
         "{\"partial_rotary_factor\": 0.5}",
+        "{\"head_dim\": 64, \"partial_rotary_factor\": 1e300}",
+        "{\"head_dim\": 64, \"partial_rotary_factor\": -0.5}",
+        "{\"head_dim\": 64, \"rotary_dim\": -2}",
+        "{\"rope_theta\": 1e300, \"rope_ratio\": 1e300}",
         "{\"rope_scaling\": {\"type\": \"longrope\", \"factor\": 2}}",
         "{\"rope_scaling\": {\"type\": 7, \"factor\": 2}}",
         "{\"rope_scaling\": {\"factor\": 2}}", "{}", "{\"alibi\": false}",
@@ -190,6 +194,8 @@ TEST(HfConfigTest, TheReverseIsReadBackAsTheSame) {
         "attention_factor: 1.25 } }",
         "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT proportional { share: "
         "0.5 factor: 2 } }",
+        "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT proportional { share: "
+        "0 factor: 1 } }",
         "alibi { }", "alibi { bias_max: 16 }",
         "t5_bias { bucket_count: 16 max_distance: 99 }",
         "learned { max_length: 77 }"}) {
@@ -261,8 +267,8 @@ TEST(HfConfigTest, LayersWithoutPositionsAreAPattern) {
        {R"("no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0])",
         R"("no_rope_layer_interval": 4)",
         R"("no_rope_layers": [], "no_rope_layer_interval": 4)"}) {
-    const HfModel model =
-        MustRead(absl::StrCat(R"({"model_type": "smollm3", )", fields, "}"));
+    const HfModel model = MustRead(absl::StrCat(
+        R"({"model_type": "smollm3", "rope_theta": 5e6, )", fields, "}"));
     ASSERT_TRUE(model.layered.has_value()) << fields;
     EXPECT_THAT(TextOf(*model.layered), HasSubstr("layers { period: 4 }"));
     EXPECT_FALSE(model.scheme.has_layers());
@@ -270,17 +276,24 @@ TEST(HfConfigTest, LayersWithoutPositionsAreAPattern) {
   }
 }
 
-TEST(HfConfigTest, OfTwoBlocksTheNewerCounts) {
+TEST(HfConfigTest, OfTwoBlocksTheOlderCounts) {
   const HfModel model = MustRead(R"({
-    "rope_parameters": {"rope_type": "linear", "factor": 2},
+    "rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 5e5},
     "rope_scaling": {"rope_type": "linear", "factor": 8}})");
-  EXPECT_THAT(TextOf(model.scheme), HasSubstr("factor: 2"));
-  EXPECT_THAT(model.notes, Contains(HasSubstr("took rope_parameters")));
+  EXPECT_THAT(TextOf(model.scheme), HasSubstr("linear { factor: 8 }"));
+  EXPECT_THAT(TextOf(model.scheme), HasSubstr("base: 500000"));
+  EXPECT_THAT(model.notes, Contains(HasSubstr("took rope_scaling")));
+}
+
+TEST(HfConfigTest, AnEmptyBlockIsNone) {
+  EXPECT_THAT(SchemeOf(R"({"rope_scaling": {}, "rope_parameters":
+                           {"rope_type": "linear", "factor": 2}})"),
+              HasSubstr("linear { factor: 2 }"));
 }
 
 TEST(HfConfigTest, SectionsOfSeveralAxesAreNotApplied) {
   const HfModel model = MustRead(R"({"model_type": "qwen2_vl",
-    "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})");
+    "rope_theta": 10000, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})");
   EXPECT_EQ(TextOf(model.scheme),
             "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
   ASSERT_EQ(model.notes.size(), 1);
@@ -312,6 +325,10 @@ TEST(HfConfigTest, WhatIsLeftOutIsSaid) {
   };
   EXPECT_THAT(notes("rope { }"), Contains(HasSubstr("layout")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT }"), IsEmpty());
+  EXPECT_THAT(notes("rope { proportional { } }"), IsEmpty());
+  EXPECT_THAT(
+      notes("rope { layout: ROPE_LAYOUT_INTERLEAVED proportional { } }"),
+      Contains(HasSubstr("layout")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT ntk { } }"),
               Contains(HasSubstr("no released library")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT longrope { } }"),
