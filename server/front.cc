@@ -14,6 +14,7 @@
 #include "core/base/status.h"
 #include "server/call.h"
 #include "server/method.h"
+#include "server/queue_event.h"
 #include "server/status.h"
 
 namespace locus::server {
@@ -68,7 +69,7 @@ class Door {
   Door(Front* front, std::unique_ptr<grpc::ServerCompletionQueue> queue,
        int door_count)
       : front_(*front),
-        queue_(std::move(queue)),
+        queue_{std::move(queue)},
         allowance_(kRefusalsPerSecond * front->state_.options.threads /
                    door_count),
         held_(front->methods_.size()) {}
@@ -78,9 +79,9 @@ class Door {
   void Start();
 
   Front& front() { return front_; }
-  grpc::ServerCompletionQueue* queue() { return queue_.get(); }
+  grpc::ServerCompletionQueue* queue() { return queue_.queue.get(); }
   // Whether nothing may be asked of gRPC any more.
-  bool is_closed() const { return is_closed_; }
+  bool is_closed() const { return queue_.is_closed; }
 
   // What becomes of a call that has just come. The call's own thread only, as
   // are all of these.
@@ -102,71 +103,23 @@ class Door {
   void TendReading();
 
   Front& front_;
-  const std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  EventQueue queue_;
   Allowance allowance_;
   std::vector<std::list<Incoming*>> held_;  // of each method, oldest first
   int held_count_ = 0;
   size_t next_tended_ = 0;        // the method whose held calls are next
   std::list<Incoming*> reading_;  // oldest first
-  bool is_closed_ = false;
-  grpc::Alarm closing_;  // has no tag
+  grpc::Alarm closing_;           // has no tag
   std::thread thread_;
 };
 
 // One call, from gRPC's word that it is there to the last that is heard of it.
 class Incoming {
  public:
-  // What gRPC tells of it.
-  enum class Event { kArrived, kRead, kSent, kEnded };
-  struct Tag {
-    Incoming* call;
-    Event event;
-  };
-
   Incoming(Door* door, size_t method)
       : door_(*door), method_(method), stream_(&context_) {
-    context_.AsyncNotifyWhenDone(&ended_);
-    info().request_next(&context_, &stream_, door_.queue(), &arrived_);
-  }
-
-  // Deletes the call after its last event.
-  void Handle(Event event, bool ok) {
-    switch (event) {
-      case Event::kArrived:
-        if (!ok) {  // the server is shut down; there will be no other event
-          delete this;
-          return;
-        }
-        came_ = Clock::now();
-        if (door_.is_closed()) {  // it came as the server went
-          is_sent_ = true;
-          return;
-        }
-        new Incoming(&door_, method_);
-        door_.Arrive(this);
-        return;
-      case Event::kRead:
-        --front().reading_;
-        door_.Unwatch(watched_);
-        read_at_ = Clock::now();
-        front().workers_.Run([this] { Work(); });
-        return;
-      case Event::kSent:
-        Leave();
-        is_sent_ = true;
-        if (is_over_) delete this;
-        return;
-      case Event::kEnded:
-        is_over_ = true;
-        if (is_held_) {
-          door_.Forget(this);
-          CountGone();
-          delete this;
-        } else if (is_sent_) {
-          delete this;
-        }
-        return;
-    }
+    context_.AsyncNotifyWhenDone(ended_.tag());
+    info().request_next(&context_, &stream_, door_.queue(), arrived_.tag());
   }
 
   // Reads its message and handles it.
@@ -181,12 +134,12 @@ class Incoming {
     watched_ = door_.Watch(this);
     lane_ = info().info->habit.Usual();
     if (lane_) ++front().active_in_lane_[static_cast<size_t>(*lane_)];
-    stream_.Read(&request_, &read_);
+    stream_.Read(&request_, read_.tag());
   }
 
   void Refuse() {
     is_held_ = false;
-    stream_.Finish(Count(front().WhyNoRoom(info())), &sent_);
+    stream_.Finish(Count(front().WhyNoRoom(info())), sent_.tag());
   }
 
   void Hold() { is_held_ = true; }
@@ -201,6 +154,39 @@ class Incoming {
 
  private:
   Front& front() const { return door_.front(); }
+
+  // What gRPC tells of it; the last of these deletes it.
+  void Arrived(bool ok) {
+    if (!ok) return delete this;  // the server is shut down; no other comes
+    came_ = Clock::now();
+    if (door_.is_closed()) {  // it came as the server went
+      is_sent_ = true;
+      return;
+    }
+    new Incoming(&door_, method_);
+    door_.Arrive(this);
+  }
+  void Read(bool /*ok*/) {
+    --front().reading_;
+    door_.Unwatch(watched_);
+    read_at_ = Clock::now();
+    front().workers_.Run([this] { Work(); });
+  }
+  void Sent(bool /*ok*/) {
+    Leave();
+    is_sent_ = true;
+    if (is_over_) delete this;
+  }
+  void Ended(bool /*ok*/) {
+    is_over_ = true;
+    if (is_held_) {
+      door_.Forget(this);
+      CountGone();
+      delete this;
+    } else if (is_sent_) {
+      delete this;
+    }
+  }
 
   // Counts a call that nobody has begun to handle.
   grpc::Status Count(const absl::Status& status) {
@@ -230,9 +216,10 @@ class Incoming {
     LeavePlace();
     is_handled_.store(true, std::memory_order_release);
     if (handled.ok()) {
-      stream_.WriteAndFinish(response_, grpc::WriteOptions(), status, &sent_);
+      stream_.WriteAndFinish(response_, grpc::WriteOptions(), status,
+                             sent_.tag());
     } else {
-      stream_.Finish(status, &sent_);
+      stream_.Finish(status, sent_.tag());
     }
   }
 
@@ -270,16 +257,17 @@ class Incoming {
   bool is_held_ = false;
   bool is_sent_ = false;
   bool is_over_ = false;
-  Tag arrived_{this, Event::kArrived};
-  Tag read_{this, Event::kRead};
-  Tag sent_{this, Event::kSent};
-  Tag ended_{this, Event::kEnded};
+  OwnEvent<Incoming> arrived_{this, &Incoming::Arrived};
+  OwnEvent<Incoming> read_{this, &Incoming::Read};
+  OwnEvent<Incoming> sent_{this, &Incoming::Sent};
+  OwnEvent<Incoming> ended_{this, &Incoming::Ended};
 };
 
 void Door::Start() {
   for (size_t method = 0; method < held_.size(); ++method) {
     for (int i = 0; i < kRequested; ++i) new Incoming(this, method);
   }
+  front_.health_.Open(&queue_);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -287,22 +275,23 @@ void Door::Start() {
 // nothing more of gRPC.
 Door::~Door() {
   if (thread_.joinable()) {
-    closing_.Set(queue_.get(), std::chrono::system_clock::now(), nullptr);
+    closing_.Set(queue(), std::chrono::system_clock::now(), nullptr);
     thread_.join();
   } else {
-    queue_->Shutdown();
+    queue_.is_closed = true;
+    queue()->Shutdown();
     Run();
   }
 }
 
 grpc::CompletionQueue::NextStatus Door::AwaitNext(void** tag, bool* ok) {
   if (held_count_ == 0 && reading_.empty()) {
-    return queue_->Next(tag, ok) ? grpc::CompletionQueue::GOT_EVENT
-                                 : grpc::CompletionQueue::SHUTDOWN;
+    return queue()->Next(tag, ok) ? grpc::CompletionQueue::GOT_EVENT
+                                  : grpc::CompletionQueue::SHUTDOWN;
   }
-  return queue_->AsyncNext(tag, ok,
-                           std::chrono::system_clock::now() +
-                               (held_count_ > 0 ? kLook : kLookAtReading));
+  return queue()->AsyncNext(tag, ok,
+                            std::chrono::system_clock::now() +
+                                (held_count_ > 0 ? kLook : kLookAtReading));
 }
 
 void Door::Run() {
@@ -312,11 +301,11 @@ void Door::Run() {
     const auto result = AwaitNext(&tag, &ok);
     if (result == grpc::CompletionQueue::SHUTDOWN) return;
     if (result == grpc::CompletionQueue::GOT_EVENT) {
-      if (const auto* const told = static_cast<Incoming::Tag*>(tag)) {
-        told->call->Handle(told->event, ok);
+      if (tag != nullptr) {
+        QueueEvent::Of(tag)->Happen(ok);
       } else {
-        is_closed_ = true;
-        queue_->Shutdown();
+        queue_.is_closed = true;
+        queue()->Shutdown();
       }
     }
     if (!reading_.empty()) TendReading();
@@ -385,8 +374,10 @@ void Door::TendHeld(std::list<Incoming*>& calls) {
   }
 }
 
-Front::Front(ServerState* state, std::vector<const UnaryMethod*> methods)
+Front::Front(ServerState* state, Health* health,
+             std::vector<const UnaryMethod*> methods)
     : state_(*state),
+      health_(*health),
       methods_(std::move(methods)),
       most_(2 * state->options.threads + state->options.max_queued_calls +
             kOnTheWay),

@@ -21,8 +21,8 @@
 // for each call and wait on a queue of its own, so that turning one away took a
 // third of a millisecond of a processor that has better things to do (`./run
 // storm --case middle`, two cores of an Ice Lake server, gRPC 1.51.1). The
-// callback API runs handlers on gRPC's one small pool, which also answers
-// health checks; with handlers that wait they got no answer in 2 s
+// callback API runs handlers on gRPC's one small pool, which answered health
+// checks, too; with handlers that wait they got no answer in 2 s
 // (`server_api_bench 9`).
 #pragma once
 
@@ -36,6 +36,7 @@
 
 #include "absl/status/status.h"
 #include "server/compute_gate.h"
+#include "server/health.h"
 #include "server/state.h"
 #include "server/unary_method.h"
 #include "server/workers.h"
@@ -47,8 +48,9 @@ class Incoming;
 
 class Front {
  public:
-  // Methods have to outlive it.
-  Front(ServerState* state, std::vector<const UnaryMethod*> methods);
+  // Methods, and who answers for health on the same queues, have to outlive it.
+  Front(ServerState* state, Health* health,
+        std::vector<const UnaryMethod*> methods);
   ~Front();
 
   // Before the server is built.
@@ -71,6 +73,7 @@ class Front {
   absl::Status WhyNoRoom(const UnaryMethod& method) const;
 
   ServerState& state_;
+  Health& health_;
   const std::vector<const UnaryMethod*> methods_;
   const int most_;  // calls that are read or handled at once
   std::atomic<int> active_{0};

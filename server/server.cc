@@ -4,7 +4,6 @@
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
@@ -25,6 +24,7 @@
 #include "server/evaluation_run.h"
 #include "server/evaluation_service.h"
 #include "server/front.h"
+#include "server/health.h"
 #include "server/http.h"
 #include "server/listener.h"
 #include "server/state.h"
@@ -66,7 +66,6 @@ void PrepareProcess() {
     // peers and paths.
     gpr_set_log_function([](gpr_log_func_args*) {});
     google::protobuf::SetLogHandler(nullptr);
-    grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   });
 }
@@ -99,7 +98,10 @@ class Server::Impl {
         encoding_(&state_),
         attention_(&state_),
         evaluation_(&state_, std::move(make_evaluation)),
-        front_(&state_, UnaryMethods({&encoding_, &attention_, &evaluation_})) {
+        health_({"", EncodingService::kName, AttentionService::kName,
+                 EvaluationService::kName}),
+        front_(&state_, &health_,
+               UnaryMethods({&encoding_, &attention_, &evaluation_})) {
     state_.metrics.AddGauge(
         "locus_held_calls",
         "Calls held unread until there is a place for them.",
@@ -155,6 +157,7 @@ class Server::Impl {
     builder.RegisterService(&encoding_);
     builder.RegisterService(&attention_);
     builder.RegisterService(&evaluation_);
+    builder.RegisterService(health_.service());
     if (!options.listen.empty()) {
       LOCUS_RETURN_IF_ERROR(PrepareListening());
       acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
@@ -169,7 +172,7 @@ class Server::Impl {
       return absl::InternalError("gRPC cannot start a server");
     }
     front_.Start();
-    SetServing(true);
+    health_.SetServing(true);
     if (listener_ != nullptr) {
       listener_->Start([this](int listening, int connection) {
         grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
@@ -290,21 +293,11 @@ class Server::Impl {
     return absl::OkStatus();
   }
 
-  void SetServing(bool serving) {
-    grpc::HealthCheckServiceInterface* health =
-        server_->GetHealthCheckService();
-    for (const char* service :
-         {"", EncodingService::kName, AttentionService::kName,
-          EvaluationService::kName}) {
-      health->SetServingStatus(service, serving);
-    }
-  }
-
   // Calls in flight are ours to count: gRPC would also wait for Watch streams,
   // which never end by themselves.
   void Drain() {
     state_.draining = true;
-    SetServing(false);
+    health_.SetServing(false);
     const auto grace = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(state_.options.grace_seconds));
     const auto start = std::chrono::steady_clock::now();
@@ -321,6 +314,7 @@ class Server::Impl {
   EncodingService encoding_;
   AttentionService attention_;
   EvaluationService evaluation_;
+  Health health_;
   Front front_;
   std::unique_ptr<TlsStore> tls_;
   std::unique_ptr<Authenticator> auth_;
