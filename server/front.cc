@@ -28,11 +28,11 @@ constexpr int kRequested = 32;
 constexpr int kOnTheWay = 16;
 // How often calls that are held are looked at when nothing else happens.
 constexpr std::chrono::milliseconds kLook(20);
-// Calls turned away in a second, for each thread that computes: less than a
-// tenth of its time.
-constexpr double kRefusalsPerSecond = 700;
+// Calls turned away in a second, for each thread that computes: a twenty-fifth
+// of its time, or less.
+constexpr double kRefusalsPerSecond = 300;
 // So many may be turned away at once after a quiet second.
-constexpr double kMostAtOnce = 350;
+constexpr double kMostAtOnce = 300;
 // Each holds a stream of gRPC's and up to 64 KiB of its message.
 constexpr int kMostHeld = 1000;
 // So long a message may take while others are kept out, and how often it is
