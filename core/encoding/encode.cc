@@ -35,10 +35,6 @@ void Fit(DType dtype, Shape shape, Tensor& tensor) {
 
 // Of factors: the table holds them, and the input is multiplied by them.
 double MaxExponent(const EncodeOptions& options) {
-  if (options.input && options.input->dtype == DType::kFloat16) {
-    return kHalfInputExponent;
-  }
-  if (options.dtype == DType::kFloat16) return kHalfTableExponent;
   const bool input_is_single =
       options.input && options.input->dtype != DType::kFloat64;
   if (options.dtype == DType::kFloat64 && !input_is_single) {

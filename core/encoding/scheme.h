@@ -29,12 +29,9 @@ namespace locus {
 
 enum class Site { kNowhere, kEmbeddings, kQueriesAndKeys, kScores };
 
-// Exponents for factors that are stored in half or in single precision, for
-// those that an input is also multiplied by there, for those that a kernel in
-// single precision works with, which drops numbers below 2^-126, and for
-// doubles.
-inline constexpr double kHalfTableExponent = 15;
-inline constexpr double kHalfInputExponent = 12;
+// Exponents for factors that are stored in single precision, for those that an
+// input is also multiplied by there, for those that a kernel in single
+// precision works with, which drops numbers below 2^-126, and for doubles.
 inline constexpr double kSingleTableExponent = 126;
 inline constexpr double kSingleInputExponent = 123;
 inline constexpr double kSingleExponent = 100;

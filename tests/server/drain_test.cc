@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/server/test_server.h"
 
@@ -44,6 +47,58 @@ TEST(HealthTest, UnknownServicesAreNotFound) {
                 .Check(&context, HealthOf("no.such.Service"), &response)
                 .error_code(),
             grpc::NOT_FOUND);
+}
+
+TEST(HealthTest, WatchersOfUnknownServicesAreToldSo) {
+  TestServer server;
+  grpc::ClientContext context;
+  const auto watch =
+      server.health().Watch(&context, HealthOf("no.such.Service"));
+  HealthCheckResponse health;
+  ASSERT_TRUE(watch->Read(&health));
+  EXPECT_EQ(health.status(), HealthCheckResponse::SERVICE_UNKNOWN);
+  context.TryCancel();
+  EXPECT_EQ(watch->Finish().error_code(), grpc::CANCELLED);
+}
+
+TEST(HealthTest, NamesThatAreTooLongAreNotWatched) {
+  TestServer server;
+  grpc::ClientContext context;
+  const auto watch =
+      server.health().Watch(&context, HealthOf(std::string(201, 'x')));
+  HealthCheckResponse health;
+  EXPECT_FALSE(watch->Read(&health));
+  EXPECT_EQ(watch->Finish().error_code(), grpc::INVALID_ARGUMENT);
+}
+
+// Some leave at once, some when the server does, some as it leaves.
+TEST(HealthTest, ManyWatchersComeAndGo) {
+  TestServer server;
+  std::vector<std::thread> watchers;
+  std::atomic<int> told = 0;
+  for (int i = 0; i < 60; ++i) {
+    watchers.emplace_back([&, i] {
+      grpc::ClientContext context;
+      const auto watch = server.health().Watch(&context, HealthOf(""));
+      HealthCheckResponse health;
+      if (i % 3 == 0) {
+        context.TryCancel();
+      } else {
+        EXPECT_TRUE(watch->Read(&health));
+        EXPECT_EQ(health.status(), HealthCheckResponse::SERVING);
+        ++told;
+        EXPECT_TRUE(watch->Read(&health));
+        EXPECT_EQ(health.status(), HealthCheckResponse::NOT_SERVING);
+        if (i % 3 == 1) context.TryCancel();
+      }
+      while (watch->Read(&health)) {
+      }
+      EXPECT_FALSE(watch->Finish().ok());
+    });
+  }
+  while (told < 40) std::this_thread::yield();
+  server.server().Shutdown();
+  for (std::thread& watcher : watchers) watcher.join();
 }
 
 TEST(DrainTest, WatchersSeeItAndCallsInFlightFinish) {

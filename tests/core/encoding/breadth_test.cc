@@ -150,10 +150,6 @@ TEST(XposTest, TablesHoldWhatTheirTypeCan) {
   EXPECT_FALSE(holds(DType::kFloat32, 36000));
   EXPECT_EQ(FieldOf(encode(DType::kFloat32, 36000).status()),
             "scheme.xpos.centre");
-  EXPECT_TRUE(holds(DType::kFloat16, 4200));
-  EXPECT_FALSE(holds(DType::kFloat16, 4400));
-  EXPECT_EQ(FieldOf(encode(DType::kFloat16, 4400).status()),
-            "scheme.xpos.centre");
   EXPECT_TRUE(holds(DType::kFloat64, 280000));
   EXPECT_FALSE(holds(DType::kFloat64, 300000));
 }
