@@ -215,7 +215,8 @@ class DemandTest(unittest.TestCase):
                 self.addCleanup(process.wait, 30)
                 self.addCleanup(process.kill)
             wait_until(lambda: self.demand(prometheus, 0) > TARGET, "demand rises", 60)
-            self.assertLess(self.demand(prometheus, 1), TARGET / 2)
+            # A sample or two may have met a call of the other one; all do not.
+            wait_until(lambda: self.demand(prometheus, 1) < TARGET / 2, "the other's is low", 60)
 
     @staticmethod
     def demand(prometheus, pod):
