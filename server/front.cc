@@ -205,18 +205,20 @@ class Incoming {
   void Work() {
     call_.emplace(&front().state_, info().info, &context_, came_);
     call_->CountWait(held_for_ + (Clock::now() - read_at_));
+    // gRPC's own until it is sent: its memory is free before it counts as such.
+    grpc::ByteBuffer response;
     const absl::Status handled = HandleSafely(*call_, &request_, [&] {
-      return info().handle(*call_, &request_, &response_);
+      return info().handle(*call_, &request_, &response);
     });
     request_.Clear();
     if (handled.ok()) {
-      call_->CountSent(static_cast<int64_t>(response_.Length()));
+      call_->CountSent(static_cast<int64_t>(response.Length()));
     }
     const grpc::Status status = call_->Finish(handled);
     LeavePlace();
     is_handled_.store(true, std::memory_order_release);
     if (handled.ok()) {
-      stream_.WriteAndFinish(response_, grpc::WriteOptions(), status,
+      stream_.WriteAndFinish(response, grpc::WriteOptions(), status,
                              sent_.tag());
     } else {
       stream_.Finish(status, sent_.tag());
@@ -233,7 +235,6 @@ class Incoming {
     if (!is_let_in_) return;
     // gRPC's queue orders this after the worker, but out of our sight.
     (void)is_handled_.load(std::memory_order_acquire);
-    response_.Clear();  // before its memory counts as free
     call_.reset();
     if (--front().open_ == 0) front().open_.notify_all();
   }
@@ -243,7 +244,6 @@ class Incoming {
   grpc::ServerContext context_;
   UnaryStream stream_;
   grpc::ByteBuffer request_;
-  grpc::ByteBuffer response_;
   // Counts the call, and holds its memory until the answer is sent.
   std::optional<Call> call_;
   std::optional<Lane> lane_;
