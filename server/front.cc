@@ -267,7 +267,6 @@ void Door::Start() {
   for (size_t method = 0; method < held_.size(); ++method) {
     for (int i = 0; i < kRequested; ++i) new Incoming(this, method);
   }
-  front_.health_.Open(&queue_);
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -374,10 +373,8 @@ void Door::TendHeld(std::list<Incoming*>& calls) {
   }
 }
 
-Front::Front(ServerState* state, Health* health,
-             std::vector<const UnaryMethod*> methods)
+Front::Front(ServerState* state, std::vector<const UnaryMethod*> methods)
     : state_(*state),
-      health_(*health),
       methods_(std::move(methods)),
       most_(2 * state->options.threads + state->options.max_queued_calls +
             kOnTheWay),

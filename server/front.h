@@ -36,7 +36,6 @@
 
 #include "absl/status/status.h"
 #include "server/compute_gate.h"
-#include "server/health.h"
 #include "server/state.h"
 #include "server/unary_method.h"
 #include "server/workers.h"
@@ -48,9 +47,8 @@ class Incoming;
 
 class Front {
  public:
-  // Methods, and who answers for health on the same queues, have to outlive it.
-  Front(ServerState* state, Health* health,
-        std::vector<const UnaryMethod*> methods);
+  // Methods have to outlive it.
+  Front(ServerState* state, std::vector<const UnaryMethod*> methods);
   ~Front();
 
   // Before the server is built.
@@ -73,7 +71,6 @@ class Front {
   absl::Status WhyNoRoom(const UnaryMethod& method) const;
 
   ServerState& state_;
-  Health& health_;
   const std::vector<const UnaryMethod*> methods_;
   const int most_;  // calls that are read or handled at once
   std::atomic<int> active_{0};

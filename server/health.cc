@@ -4,6 +4,7 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <chrono>
 #include <optional>
 
 namespace locus::server {
@@ -130,12 +131,46 @@ void Health::SetServing(bool serving) {
   for (WatchCall* const watcher : watchers_) watcher->Tell();
 }
 
+void Health::AddTo(grpc::ServerBuilder* builder) {
+  builder->RegisterService(&service_);
+  queue_.queue = builder->AddCompletionQueue();
+}
+
 // Two of each: one may come while the other is being taken.
-void Health::Open(EventQueue* queue) {
+void Health::Start() {
   for (int i = 0; i < 2; ++i) {
-    new CheckCall(this, queue);
-    new WatchCall(this, queue);
+    new CheckCall(this, &queue_);
+    new WatchCall(this, &queue_);
   }
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Health::Run() {
+  void* tag = nullptr;
+  bool ok = false;
+  while (queue_.queue->Next(&tag, &ok)) {
+    if (tag != nullptr) {
+      QueueEvent::Of(tag)->Happen(ok);
+    } else {
+      queue_.is_closed = true;
+      queue_.queue->Shutdown();
+    }
+  }
+}
+
+// Only the queue's own thread may close it: it alone knows that it asks nothing
+// more of gRPC.
+void Health::Shutdown() {
+  if (!thread_.joinable()) return;
+  closing_.Set(queue_.queue.get(), std::chrono::system_clock::now(), nullptr);
+  thread_.join();
+}
+
+Health::~Health() {
+  Shutdown();
+  if (queue_.queue == nullptr || queue_.is_closed) return;
+  queue_.queue->Shutdown();
+  Run();
 }
 
 Health::Status Health::StatusOf(const std::string& name) const {

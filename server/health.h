@@ -1,13 +1,18 @@
 // grpc.health.v1: whether the server and each of its services serve.
 //
-// It is answered on the queues of the front. gRPC's own health service would
-// have threads of its own poll every connection, and hand what they find there
-// to the front's: that takes an eighth of the processor time of a small call.
+// It has a queue and a thread of its own: behind the calls of a crowd its
+// answers took a quarter of a second. gRPC's own health service has two
+// threads, which run what the callback API does besides.
 #pragma once
+
+#include <grpcpp/alarm.h>
+#include <grpcpp/server_builder.h>
 
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "server/queue_event.h"
@@ -21,13 +26,18 @@ class Health {
   Health(const Health&) = delete;
   Health& operator=(const Health&) = delete;
 
+  ~Health();
+
+  // Before the server is built.
+  void AddTo(grpc::ServerBuilder* builder);
+  // Once it is.
+  void Start();
+  // Once it has been shut down.
+  void Shutdown();
+
   // Nothing serves until it is said to. For any thread, while the server is not
   // shut down.
   void SetServing(bool serving);
-
-  grpc::Service* service() { return &service_; }
-  // Takes calls from a queue, once the server is built.
-  void Open(EventQueue* queue);
 
  private:
   using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
@@ -35,6 +45,7 @@ class Health {
   class WatchCall;
 
   bool Knows(const std::string& name) const { return names_.count(name) > 0; }
+  void Run();
   // Expects the lock to be held.
   Status StatusOf(const std::string& name) const;
 
@@ -43,6 +54,9 @@ class Health {
   std::mutex mutex_;
   bool serving_ = false;
   std::set<WatchCall*> watchers_;
+  EventQueue queue_;
+  grpc::Alarm closing_;  // has no tag
+  std::thread thread_;
 };
 
 }  // namespace locus::server

@@ -100,8 +100,7 @@ class Server::Impl {
         evaluation_(&state_, std::move(make_evaluation)),
         health_({"", EncodingService::kName, AttentionService::kName,
                  EvaluationService::kName}),
-        front_(&state_, &health_,
-               UnaryMethods({&encoding_, &attention_, &evaluation_})) {
+        front_(&state_, UnaryMethods({&encoding_, &attention_, &evaluation_})) {
     state_.metrics.AddGauge(
         "locus_held_calls",
         "Calls held unread until there is a place for them.",
@@ -157,7 +156,7 @@ class Server::Impl {
     builder.RegisterService(&encoding_);
     builder.RegisterService(&attention_);
     builder.RegisterService(&evaluation_);
-    builder.RegisterService(health_.service());
+    health_.AddTo(&builder);
     if (!options.listen.empty()) {
       LOCUS_RETURN_IF_ERROR(PrepareListening());
       acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
@@ -172,6 +171,7 @@ class Server::Impl {
       return absl::InternalError("gRPC cannot start a server");
     }
     front_.Start();
+    health_.Start();
     health_.SetServing(true);
     if (listener_ != nullptr) {
       listener_->Start([this](int listening, int connection) {
@@ -308,6 +308,7 @@ class Server::Impl {
     server_->Shutdown(done ? now + kLastBytes : now);
     server_->Wait();
     front_.Shutdown();
+    health_.Shutdown();
   }
 
   ServerState state_;
