@@ -5,8 +5,8 @@
 #include "absl/strings/str_cat.h"
 #include "client/cli/hf_config.h"
 #include "gmock/gmock.h"
-#include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
+#include "tests/client/cli/hf_config_testing.h"
 
 namespace locus::client {
 namespace {
@@ -15,24 +15,6 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
-
-HfModel MustRead(const std::string& text) {
-  auto model = ReadHfConfig(text);
-  EXPECT_TRUE(model.ok()) << model.status();
-  return model.ok() ? *std::move(model) : HfModel();
-}
-
-std::string TextOf(const v1::Scheme& scheme) {
-  google::protobuf::TextFormat::Printer printer;
-  printer.SetSingleLineMode(true);
-  std::string text;
-  printer.PrintToString(scheme, &text);
-  return text;
-}
-
-std::string SchemeOf(const std::string& text) {
-  return TextOf(MustRead(text).scheme);
-}
 
 std::string LayeredOf(const std::string& text) {
   const HfModel model = MustRead(text);

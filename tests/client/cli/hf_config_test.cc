@@ -8,6 +8,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/client/cli/hf_config_testing.h"
 
 namespace locus::client {
 namespace {
@@ -15,24 +16,6 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-HfModel MustRead(const std::string& text) {
-  auto model = ReadHfConfig(text);
-  EXPECT_TRUE(model.ok()) << model.status();
-  return model.ok() ? *std::move(model) : HfModel();
-}
-
-std::string TextOf(const v1::Scheme& scheme) {
-  google::protobuf::TextFormat::Printer printer;
-  printer.SetSingleLineMode(true);
-  std::string text;
-  printer.PrintToString(scheme, &text);
-  return text;
-}
-
-std::string SchemeOf(const std::string& text) {
-  return TextOf(MustRead(text).scheme);
-}
 
 TEST(HfConfigTest, PlainRopeTurnsHalves) {
   const HfModel model = MustRead(R"({

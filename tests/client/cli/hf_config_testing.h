@@ -1,0 +1,31 @@
+// Configurations read as tests want them.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "client/cli/hf_config.h"
+#include "google/protobuf/text_format.h"
+#include "gtest/gtest.h"
+
+namespace locus::client {
+
+inline HfModel MustRead(const std::string& text) {
+  auto model = ReadHfConfig(text);
+  EXPECT_TRUE(model.ok()) << model.status();
+  return model.ok() ? *std::move(model) : HfModel();
+}
+
+inline std::string TextOf(const v1::Scheme& scheme) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  std::string text;
+  printer.PrintToString(scheme, &text);
+  return text;
+}
+
+inline std::string SchemeOf(const std::string& text) {
+  return TextOf(MustRead(text).scheme);
+}
+
+}  // namespace locus::client
