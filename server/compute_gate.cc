@@ -25,6 +25,8 @@ constexpr double kLongSeconds = 5e-3;
 // What gRPC takes to refuse a call, or to answer one that computes nothing: two
 // cores of a virtual machine did 6300 a second.
 constexpr double kTrivialSeconds = 2e-4;
+// How much of what is usual the last call makes up.
+constexpr double kLastCallWeight = 1.0 / 16;
 // Long enough for a queue to move.
 constexpr absl::Duration kLeastDelay = absl::Milliseconds(5);
 
@@ -128,6 +130,8 @@ absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const Applicant& applicant,
   if (IsTrivial(applicant.seconds)) return Slot(nullptr, lane, 0);
   std::unique_lock lock(mutex_);
   Queue& queue = At(lane);
+  queue.usual_seconds +=
+      kLastCallWeight * (applicant.seconds - queue.usual_seconds);
   if (queue.computing < limits_.slots) {
     LOCUS_RETURN_IF_ERROR(CheckDeadline(applicant, 0));
     ++queue.computing;
@@ -195,6 +199,12 @@ bool ComputeGate::IsOpen(Lane lane) const {
   const Queue& queue = At(lane);
   return queue.computing < limits_.slots ||
          (!IsCrowded(lane) && ExpectedWait(queue) <= limits_.max_wait_seconds);
+}
+
+double ComputeGate::WaitBehind(Lane lane, int calls) const {
+  if (calls < limits_.slots) return 0;
+  const std::lock_guard lock(mutex_);
+  return (calls - limits_.slots / 2.0) * At(lane).usual_seconds / limits_.slots;
 }
 
 int ComputeGate::places(Lane lane) const {

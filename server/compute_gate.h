@@ -101,6 +101,10 @@ class ComputeGate {
   absl::Status CheckOpen(Lane lane) const;
   bool IsOpen(Lane lane) const;
 
+  // How long a call would wait behind so many others of its lane, if they take
+  // what calls have taken of late.
+  double WaitBehind(Lane lane, int calls) const;
+
   // How many may compute or wait.
   int places(Lane lane) const;
   int queued(Lane lane) const;
@@ -113,6 +117,7 @@ class ComputeGate {
     double computing_seconds = 0;  // of all that compute, expected
     std::list<Waiter*> waiters;
     double queued_seconds = 0;  // of all that wait, expected
+    double usual_seconds = 0;   // of a call, expected, as they have been of late
   };
 
   Queue& At(Lane lane) { return queues_[static_cast<size_t>(lane)]; }

@@ -28,11 +28,14 @@ constexpr int kRequested = 32;
 constexpr int kOnTheWay = 16;
 // How often calls that are held are looked at when nothing else happens.
 constexpr std::chrono::milliseconds kLook(20);
-// Calls turned away in a second, for each thread that computes: a twenty-fifth
-// of its time, or less.
-constexpr double kRefusalsPerSecond = 300;
-// So many may be turned away at once after a quiet second.
+// Calls turned away in a second, for each thread that computes: a hundredth of
+// its time. Those that are held for too long come on top.
+constexpr double kRefusalsPerSecond = 50;
+// So many may be turned away at once after a quiet time.
 constexpr double kMostAtOnce = 300;
+// How much of the longest wait may be expected of a call that is let in: what
+// is expected is not what comes.
+constexpr double kExpectedShare = 0.75;
 // Each holds a stream of gRPC's and up to 64 KiB of its message.
 constexpr int kMostHeld = 1000;
 // So long a message may take while others are kept out, and how often it is
@@ -150,6 +153,9 @@ class Incoming {
   const UnaryMethod& info() const { return *front().methods_[method_]; }
   size_t method() const { return method_; }
   Clock::duration age() const { return Clock::now() - came_; }
+  double held_seconds() const {
+    return std::chrono::duration<double>(age()).count();
+  }
   Clock::duration read_for() const { return Clock::now() - let_in_; }
 
  private:
@@ -364,7 +370,8 @@ void Door::TendHeld(std::list<Incoming*>& calls) {
   const std::chrono::duration<double> most(
       front_.state_.options.max_queue_seconds);
   while (!calls.empty()) {
-    const bool let_in = front_.HasRoom(calls.back()->info());
+    const bool let_in =
+        front_.HasRoom(calls.back()->info(), calls.back()->held_seconds());
     Incoming* const call = let_in ? calls.back() : calls.front();
     if (!let_in && !front_.state_.draining && call->age() <= most) break;
     let_in ? calls.pop_back() : calls.pop_front();
@@ -401,12 +408,19 @@ void Front::Shutdown() {
   doors_.clear();
 }
 
-bool Front::HasRoom(const UnaryMethod& method) const {
+// Calls that are still being read have no place at the gate yet, but will: were
+// they not counted, large ones would be read only to be turned away there.
+bool Front::HasRoom(const UnaryMethod& method, double held_seconds) const {
   if (state_.draining || active_ >= most_) return false;
   const std::optional<Lane> lane = method.info->habit.Usual();
-  return !lane || (active_in_lane_[static_cast<size_t>(*lane)] <
-                       state_.gate.places(*lane) &&
-                   state_.gate.IsOpen(*lane));
+  if (!lane) return true;
+  const ComputeGate& gate = state_.gate;
+  const int before = active_in_lane_[static_cast<size_t>(*lane)];
+  const double wait = gate.WaitBehind(*lane, before);
+  return before < gate.places(*lane) && gate.IsOpen(*lane) &&
+         (wait == 0 ||
+          held_seconds + wait <=
+              kExpectedShare * state_.options.max_queue_seconds);
 }
 
 absl::Status Front::WhyNoRoom(const UnaryMethod& method) const {

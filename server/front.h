@@ -65,9 +65,9 @@ class Front {
   friend class Door;
   friend class Incoming;
 
-  // Whether a call of that method would find a place now, and what it is told
-  // if not.
-  bool HasRoom(const UnaryMethod& method) const;
+  // Whether a call of that method that has been held for so long would find a
+  // place now, and what it is told if not.
+  bool HasRoom(const UnaryMethod& method, double held_seconds = 0) const;
   absl::Status WhyNoRoom(const UnaryMethod& method) const;
 
   ServerState& state_;

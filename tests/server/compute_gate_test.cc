@@ -58,6 +58,17 @@ class Crowd {
   std::vector<std::thread> threads_;
 };
 
+TEST(ComputeGateTest, ExpectsOfThoseToComeWhatCallsHaveTakenOfLate) {
+  ComputeGate gate({.slots = 2, .max_queued = 8, .max_wait_seconds = 100});
+  EXPECT_EQ(gate.WaitBehind(Lane::kLong, 10), 0);
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(gate.Enter(kLong, {}).ok());
+  // Who finds a slot free does not wait; of two that compute, half is done.
+  EXPECT_EQ(gate.WaitBehind(Lane::kLong, 1), 0);
+  EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 2), 0.5, 1e-3);
+  EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 10), 4.5, 1e-3);
+  EXPECT_EQ(gate.WaitBehind(Lane::kShort, 10), 0);
+}
+
 TEST(ComputeGateTest, AdmitsAsManyAsThereAreSlots) {
   ComputeGate gate({.slots = 2});
   auto first = gate.Enter(kShort, {});
