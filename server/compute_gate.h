@@ -117,7 +117,7 @@ class ComputeGate {
     double computing_seconds = 0;  // of all that compute, expected
     std::list<Waiter*> waiters;
     double queued_seconds = 0;  // of all that wait, expected
-    double usual_seconds = 0;   // of a call, expected, as they have been of late
+    double usual_seconds = 0;  // of a call, expected, as they have been of late
   };
 
   Queue& At(Lane lane) { return queues_[static_cast<size_t>(lane)]; }

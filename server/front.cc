@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <list>
 #include <optional>
 #include <thread>
@@ -90,7 +91,7 @@ class Door {
   // are all of these.
   void Arrive(Incoming* call);
   // A call that is held has gone away.
-  void Forget(Incoming* call);
+  void Forget(Incoming* call, std::list<Incoming*>::iterator held);
   // Keeps an eye on a call whose message is being read.
   std::list<Incoming*>::iterator Watch(Incoming* call);
   void Unwatch(std::list<Incoming*>::iterator call) { reading_.erase(call); }
@@ -102,6 +103,8 @@ class Door {
   // Lets in, or sends away, what has been held for long enough.
   void TendHeld();
   void TendHeld(std::list<Incoming*>& calls);
+  // Which of these is let in now; the end if there is no place.
+  std::list<Incoming*>::iterator NextOf(std::list<Incoming*>& calls) const;
   // Sends away who has been read for too long.
   void TendReading();
 
@@ -145,7 +148,11 @@ class Incoming {
     stream_.Finish(Count(front().WhyNoRoom(info())), sent_.tag());
   }
 
-  void Hold() { is_held_ = true; }
+  // `place`: among those that are held.
+  void Hold(std::list<Incoming*>::iterator place) {
+    is_held_ = true;
+    held_at_ = place;
+  }
 
   // Ends a call whose message does not come.
   void GiveUp() { context_.TryCancel(); }
@@ -153,8 +160,15 @@ class Incoming {
   const UnaryMethod& info() const { return *front().methods_[method_]; }
   size_t method() const { return method_; }
   Clock::duration age() const { return Clock::now() - came_; }
-  double held_seconds() const {
-    return std::chrono::duration<double>(age()).count();
+  // How long it may still wait, by our limits and by its own.
+  double seconds_left() const {
+    const double by_us =
+        front().longest_wait() - std::chrono::duration<double>(age()).count();
+    const double by_caller =
+        std::chrono::duration<double>(context_.deadline() -
+                                      std::chrono::system_clock::now())
+            .count();
+    return std::min(by_us, by_caller);
   }
   Clock::duration read_for() const { return Clock::now() - let_in_; }
 
@@ -186,7 +200,7 @@ class Incoming {
   void Ended(bool /*ok*/) {
     is_over_ = true;
     if (is_held_) {
-      door_.Forget(this);
+      door_.Forget(this, held_at_);
       CountGone();
       delete this;
     } else if (is_sent_) {
@@ -257,6 +271,7 @@ class Incoming {
   Clock::time_point let_in_;
   Clock::time_point read_at_;
   Clock::duration held_for_{};
+  std::list<Incoming*>::iterator held_at_;
   std::list<Incoming*>::iterator watched_;
   std::atomic<bool> is_handled_ = false;
   bool is_let_in_ = false;
@@ -343,13 +358,13 @@ void Door::Arrive(Incoming* call) {
       (!is_trivial && allowance_.Take())) {
     return call->Refuse();
   }
-  call->Hold();
-  held_[call->method()].push_back(call);
+  std::list<Incoming*>& held = held_[call->method()];
+  call->Hold(held.insert(held.end(), call));
   CountHeld(1);
 }
 
-void Door::Forget(Incoming* call) {
-  held_[call->method()].remove(call);
+void Door::Forget(Incoming* call, std::list<Incoming*>::iterator held) {
+  held_[call->method()].erase(held);
   CountHeld(-1);
 }
 
@@ -370,14 +385,22 @@ void Door::TendHeld(std::list<Incoming*>& calls) {
   const std::chrono::duration<double> most(
       front_.state_.options.max_queue_seconds);
   while (!calls.empty()) {
-    const bool let_in =
-        front_.HasRoom(calls.back()->info(), calls.back()->held_seconds());
-    Incoming* const call = let_in ? calls.back() : calls.front();
+    auto next = NextOf(calls);
+    const bool let_in = next != calls.end();
+    if (!let_in) next = calls.begin();
+    Incoming* const call = *next;
     if (!let_in && !front_.state_.draining && call->age() <= most) break;
-    let_in ? calls.pop_back() : calls.pop_front();
+    calls.erase(next);
     CountHeld(-1);
     let_in ? call->LetIn() : call->Refuse();
   }
+}
+
+std::list<Incoming*>::iterator Door::NextOf(std::list<Incoming*>& calls) const {
+  for (const auto call : {calls.begin(), std::prev(calls.end())}) {
+    if (front_.HasRoom((*call)->info(), (*call)->seconds_left())) return call;
+  }
+  return calls.end();
 }
 
 Front::Front(ServerState* state, std::vector<const UnaryMethod*> methods)
@@ -408,19 +431,21 @@ void Front::Shutdown() {
   doors_.clear();
 }
 
+double Front::longest_wait() const {
+  return kExpectedShare * state_.options.max_queue_seconds;
+}
+
 // Calls that are still being read have no place at the gate yet, but will: were
 // they not counted, large ones would be read only to be turned away there.
-bool Front::HasRoom(const UnaryMethod& method, double held_seconds) const {
+bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
   if (state_.draining || active_ >= most_) return false;
   const std::optional<Lane> lane = method.info->habit.Usual();
   if (!lane) return true;
   const ComputeGate& gate = state_.gate;
   const int before = active_in_lane_[static_cast<size_t>(*lane)];
+  if (before >= gate.places(*lane) || !gate.IsOpen(*lane)) return false;
   const double wait = gate.WaitBehind(*lane, before);
-  return before < gate.places(*lane) && gate.IsOpen(*lane) &&
-         (wait == 0 ||
-          held_seconds + wait <=
-              kExpectedShare * state_.options.max_queue_seconds);
+  return wait == 0 || wait <= seconds;
 }
 
 absl::Status Front::WhyNoRoom(const UnaryMethod& method) const {

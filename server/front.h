@@ -14,8 +14,10 @@
 // then the slowest are sent away. An answer that its caller does not read takes
 // up memory, but nobody's place.
 //
-// The last to come is let in first: under such load calls have waited in the
-// client already, and who has been held for long has little time left.
+// The first to come is let in first, unless it has no time left to wait for its
+// turn: then the last is. Under such load all have waited in the client
+// already, and were those that are about to give up always next, none would be
+// done.
 //
 // Why a completion queue: synchronous methods read every message, wake a thread
 // for each call and wait on a queue of its own, so that turning one away took a
@@ -65,9 +67,14 @@ class Front {
   friend class Door;
   friend class Incoming;
 
-  // Whether a call of that method that has been held for so long would find a
-  // place now, and what it is told if not.
-  bool HasRoom(const UnaryMethod& method, double held_seconds = 0) const;
+  // How long a call that just came may be expected to wait.
+  double longest_wait() const;
+  // Whether a call of that method that may wait for so long would find a place
+  // now, and what it is told if not.
+  bool HasRoom(const UnaryMethod& method, double seconds) const;
+  bool HasRoom(const UnaryMethod& method) const {
+    return HasRoom(method, longest_wait());
+  }
   absl::Status WhyNoRoom(const UnaryMethod& method) const;
 
   ServerState& state_;

@@ -144,7 +144,9 @@ class Storm:
         return time.monotonic() - start
 
     def peak(self, case):
-        return self.load(case, min(5, self.options.seconds), "--concurrency", "16")["throughput"]
+        """Beside the same questions as a storm: they take some of it, too."""
+        with Probe(self.daemon, self.client):
+            return self.load(case, min(8, self.options.seconds), "--concurrency", "16")["throughput"]
 
     def run(self, case):
         """The rows of one case, and what is wrong with them."""
