@@ -77,6 +77,10 @@ ComputeGate::Slot::~Slot() {
   if (gate_ != nullptr) gate_->Leave(lane_, seconds_);
 }
 
+void ComputeGate::Queue::Note(double seconds) {
+  usual_seconds += kLastCallWeight * (seconds - usual_seconds);
+}
+
 // Of those that compute, about half is done.
 double ComputeGate::ExpectedWait(const Queue& queue) const {
   return (queue.computing_seconds / 2 + queue.queued_seconds) / limits_.slots;
@@ -97,14 +101,15 @@ absl::Status ComputeGate::CheckRoom(Lane lane, double wait) const {
                              " calls like this are waiting already; try again"),
                 RetryDelay(wait));
   }
-  if (wait > limits_.max_wait_seconds) {
-    return Shed(ShedReason::kQueueFull,
-                absl::StrCat("the server is busy and calls like this would "
-                             "wait about ",
-                             InMillis(wait), "; try again"),
-                RetryDelay(wait));
-  }
-  return absl::OkStatus();
+  return wait > limits_.max_wait_seconds ? TooLong(wait) : absl::OkStatus();
+}
+
+absl::Status ComputeGate::TooLong(double wait) {
+  return Shed(ShedReason::kQueueFull,
+              absl::StrCat("the server is busy and calls like this would wait "
+                           "about ",
+                           InMillis(wait), "; try again"),
+              RetryDelay(wait));
 }
 
 // Expectations of the call itself may be far off until some have been seen: a
@@ -130,10 +135,9 @@ absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const Applicant& applicant,
   if (IsTrivial(applicant.seconds)) return Slot(nullptr, lane, 0);
   std::unique_lock lock(mutex_);
   Queue& queue = At(lane);
-  queue.usual_seconds +=
-      kLastCallWeight * (applicant.seconds - queue.usual_seconds);
   if (queue.computing < limits_.slots) {
     LOCUS_RETURN_IF_ERROR(CheckDeadline(applicant, 0));
+    queue.Note(applicant.seconds);
     ++queue.computing;
     queue.computing_seconds += applicant.seconds;
     return Slot(this, lane, applicant.seconds);
@@ -141,6 +145,7 @@ absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const Applicant& applicant,
   const double wait = ExpectedWait(queue);
   LOCUS_RETURN_IF_ERROR(CheckRoom(lane, wait));
   LOCUS_RETURN_IF_ERROR(CheckDeadline(applicant, wait));
+  queue.Note(applicant.seconds);
   const Workers::Wait waiting;
   Waiter self{.seconds = applicant.seconds};
   const auto place = queue.waiters.insert(queue.waiters.end(), &self);
@@ -202,9 +207,15 @@ bool ComputeGate::IsOpen(Lane lane) const {
 }
 
 double ComputeGate::WaitBehind(Lane lane, int calls) const {
-  if (calls < limits_.slots) return 0;
   const std::lock_guard lock(mutex_);
-  return (calls - limits_.slots / 2.0) * At(lane).usual_seconds / limits_.slots;
+  const Queue& queue = At(lane);
+  const double of_all =
+      calls < limits_.slots
+          ? 0
+          : (calls - limits_.slots / 2.0) * queue.usual_seconds / limits_.slots;
+  return queue.computing < limits_.slots
+             ? of_all
+             : std::max(of_all, ExpectedWait(queue));
 }
 
 int ComputeGate::places(Lane lane) const {

@@ -101,9 +101,12 @@ class ComputeGate {
   absl::Status CheckOpen(Lane lane) const;
   bool IsOpen(Lane lane) const;
 
-  // How long a call would wait behind so many others of its lane, if they take
-  // what calls have taken of late.
+  // How long a call would wait if so many others of its lane are before it, of
+  // which not all need have come to the gate yet: as long as is expected of
+  // those that have, or of calls of late.
   double WaitBehind(Lane lane, int calls) const;
+  // What such a call is told.
+  static absl::Status TooLong(double wait);
 
   // How many may compute or wait.
   int places(Lane lane) const;
@@ -113,11 +116,15 @@ class ComputeGate {
  private:
   struct Waiter;
   struct Queue {
+    // A call that computes or waits from now on.
+    void Note(double seconds);
+
     int computing = 0;
     double computing_seconds = 0;  // of all that compute, expected
     std::list<Waiter*> waiters;
     double queued_seconds = 0;  // of all that wait, expected
-    double usual_seconds = 0;  // of a call, expected, as they have been of late
+    double usual_seconds =
+        0;  // of a call, expected; of those that came of late
   };
 
   Queue& At(Lane lane) { return queues_[static_cast<size_t>(lane)]; }

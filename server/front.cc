@@ -34,15 +34,22 @@ constexpr std::chrono::milliseconds kLook(20);
 constexpr double kRefusalsPerSecond = 50;
 // So many may be turned away at once after a quiet time.
 constexpr double kMostAtOnce = 300;
-// How much of the longest wait may be expected of a call that is let in: what
-// is expected is not what comes.
-constexpr double kExpectedShare = 0.75;
+// How much of the longest wait may be expected of a call when it comes, and of
+// one that was held, in all: what is expected is not what comes, and who has
+// been held would never get in if nothing were left to it.
+constexpr double kShareOfNew = 0.6;
+constexpr double kShareOfHeld = 0.8;
 // Each holds a stream of gRPC's and up to 64 KiB of its message.
 constexpr int kMostHeld = 1000;
-// So long a message may take while others are kept out, and how often it is
-// looked at.
+// So long a message may take its place, or be read while others are kept out,
+// and how often it is looked at.
 constexpr std::chrono::seconds kPatience(2);
 constexpr std::chrono::milliseconds kLookAtReading(500);
+
+template <typename Duration>
+double Seconds(Duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
 
 // How many calls may still be turned away now.
 class Allowance {
@@ -51,7 +58,7 @@ class Allowance {
 
   bool Take() {
     const auto now = Clock::now();
-    const double passed = std::chrono::duration<double>(now - last_).count();
+    const double passed = Seconds(now - last_);
     last_ = now;
     left_ = std::min(kMostAtOnce, left_ + passed * per_second_);
     if (left_ < 1) return false;
@@ -154,6 +161,11 @@ class Incoming {
     held_at_ = place;
   }
 
+  // Lets others in beside a call whose message takes its time.
+  void LeaveLane() {
+    if (lane_) --front().active_in_lane_[static_cast<size_t>(*lane_)];
+    lane_.reset();
+  }
   // Ends a call whose message does not come.
   void GiveUp() { context_.TryCancel(); }
 
@@ -162,14 +174,13 @@ class Incoming {
   Clock::duration age() const { return Clock::now() - came_; }
   // How long it may still wait, by our limits and by its own.
   double seconds_left() const {
-    const double by_us =
-        front().longest_wait() - std::chrono::duration<double>(age()).count();
-    const double by_caller =
-        std::chrono::duration<double>(context_.deadline() -
-                                      std::chrono::system_clock::now())
-            .count();
-    return std::min(by_us, by_caller);
+    const double longest = (is_held_ ? kShareOfHeld : kShareOfNew) *
+                           front().state_.options.max_queue_seconds;
+    return std::min(
+        longest - Seconds(age()),
+        Seconds(context_.deadline() - std::chrono::system_clock::now()));
   }
+  bool HasRoom() const { return front().HasRoom(info(), seconds_left()); }
   Clock::duration read_for() const { return Clock::now() - let_in_; }
 
  private:
@@ -214,8 +225,9 @@ class Incoming {
     call.CountWait(age());
     return call.Finish(status);
   }
-  // Its caller gave up while it was held.
+  // Its caller gave up while it was held, for want of a place.
   void CountGone() {
+    front().state_.metrics.shed_calls(ShedReason::kDeadline).Increment();
     const bool late = context_.deadline() <= std::chrono::system_clock::now();
     Count(late ? absl::DeadlineExceededError("the deadline passed")
                : absl::CancelledError("the caller went away"));
@@ -247,7 +259,7 @@ class Incoming {
 
   // What is left is up to gRPC and the caller.
   void LeavePlace() {
-    if (lane_) --front().active_in_lane_[static_cast<size_t>(*lane_)];
+    LeaveLane();
     --front().active_;
   }
 
@@ -338,19 +350,20 @@ std::list<Incoming*>::iterator Door::Watch(Incoming* call) {
 }
 
 void Door::TendReading() {
+  const double longest = kShareOfNew * front_.state_.options.max_queue_seconds;
   int left = front_.reading_;
   for (Incoming* const call : reading_) {
-    if (call->read_for() <= kPatience || left-- < front_.most_ / 4 ||
-        front_.HasRoom(call->info())) {
-      return;
+    if (call->read_for() <= kPatience) return;
+    call->LeaveLane();
+    if (left-- >= front_.most_ / 4 && !front_.HasRoom(call->info(), longest)) {
+      call->GiveUp();
     }
-    call->GiveUp();
   }
 }
 
 void Door::Arrive(Incoming* call) {
-  // Nobody overtakes those that came before.
-  if (held_[call->method()].empty() && front_.HasRoom(call->info())) {
+  std::list<Incoming*>& held = held_[call->method()];
+  if (call->HasRoom() && (held.empty() || !held.front()->HasRoom())) {
     return call->LetIn();
   }
   const bool is_trivial = !call->info().info->habit.Usual().has_value();
@@ -358,7 +371,6 @@ void Door::Arrive(Incoming* call) {
       (!is_trivial && allowance_.Take())) {
     return call->Refuse();
   }
-  std::list<Incoming*>& held = held_[call->method()];
   call->Hold(held.insert(held.end(), call));
   CountHeld(1);
 }
@@ -398,7 +410,7 @@ void Door::TendHeld(std::list<Incoming*>& calls) {
 
 std::list<Incoming*>::iterator Door::NextOf(std::list<Incoming*>& calls) const {
   for (const auto call : {calls.begin(), std::prev(calls.end())}) {
-    if (front_.HasRoom((*call)->info(), (*call)->seconds_left())) return call;
+    if ((*call)->HasRoom()) return call;
   }
   return calls.end();
 }
@@ -431,10 +443,6 @@ void Front::Shutdown() {
   doors_.clear();
 }
 
-double Front::longest_wait() const {
-  return kExpectedShare * state_.options.max_queue_seconds;
-}
-
 // Calls that are still being read have no place at the gate yet, but will: were
 // they not counted, large ones would be read only to be turned away there.
 bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
@@ -442,7 +450,7 @@ bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
   const std::optional<Lane> lane = method.info->habit.Usual();
   if (!lane) return true;
   const ComputeGate& gate = state_.gate;
-  const int before = active_in_lane_[static_cast<size_t>(*lane)];
+  const int before = ActiveIn(*lane);
   if (before >= gate.places(*lane) || !gate.IsOpen(*lane)) return false;
   const double wait = gate.WaitBehind(*lane, before);
   return wait == 0 || wait <= seconds;
@@ -454,6 +462,8 @@ absl::Status Front::WhyNoRoom(const UnaryMethod& method) const {
   }
   if (const std::optional<Lane> lane = method.info->habit.Usual()) {
     LOCUS_RETURN_IF_ERROR(state_.gate.CheckOpen(*lane));
+    const double wait = state_.gate.WaitBehind(*lane, ActiveIn(*lane));
+    if (wait > 0) return ComputeGate::TooLong(wait);
   }
   return Shed(ShedReason::kQueueFull,
               "the server is busy with as many calls as it takes; try again");

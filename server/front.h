@@ -10,12 +10,13 @@
 // let in one after the other as places become free; the streams they take up
 // keep their connections from sending more.
 //
-// A message may take its time, unless those that take theirs keep others out:
-// then the slowest are sent away. An answer that its caller does not read takes
+// A message may take its time, but not its place for long: after a while others
+// are let in beside it, and if those that take their time still keep others
+// out, the slowest are sent away. An answer that its caller does not read takes
 // up memory, but nobody's place.
 //
-// The first to come is let in first, unless it has no time left to wait for its
-// turn: then the last is. Under such load all have waited in the client
+// The first to come is let in first, unless it has no time left to wait inside:
+// then the last is. Under such load all have waited in the client
 // already, and were those that are about to give up always next, none would be
 // done.
 //
@@ -67,15 +68,14 @@ class Front {
   friend class Door;
   friend class Incoming;
 
-  // How long a call that just came may be expected to wait.
-  double longest_wait() const;
-  // Whether a call of that method that may wait for so long would find a place
-  // now, and what it is told if not.
+  // Whether a call that may wait for so long would find a place now, and what
+  // it is told if not.
   bool HasRoom(const UnaryMethod& method, double seconds) const;
-  bool HasRoom(const UnaryMethod& method) const {
-    return HasRoom(method, longest_wait());
-  }
   absl::Status WhyNoRoom(const UnaryMethod& method) const;
+  // Calls of that lane that were let in and have not left.
+  int ActiveIn(Lane lane) const {
+    return active_in_lane_[static_cast<size_t>(lane)];
+  }
 
   ServerState& state_;
   const std::vector<const UnaryMethod*> methods_;

@@ -178,6 +178,43 @@ class OverloadTest(unittest.TestCase):
         self.assert_idle()
         self.assert_answers()
 
+    def test_long_calls_without_a_message_keep_no_other_out_for_long(self):
+        request = attend_request(1024 if SANITIZED else 4096)
+        for _ in range(40):  # so that such calls are known to be long
+            self.client(wire.ATTEND, request)
+        enough = threading.Event()
+        self.addCleanup(enough.set)
+
+        def nothing():
+            enough.wait(60)
+            yield from ()
+
+        channel = grpc.insecure_channel(f"127.0.0.1:{self.daemon.grpc_port}",
+                                        [("grpc.use_local_subchannel_pool", 1)])
+        self.addCleanup(channel.close)
+        call = channel.stream_stream(wire.ATTEND)
+        silent = [call(nothing()) for _ in range(8)]  # there are three places
+
+        def refused():
+            try:
+                self.client(wire.ATTEND, request, timeout=0.5)
+            except grpc.RpcError:
+                return True
+
+        self.assertTrue(eventually(refused), "the calls found room: make them more")
+
+        def answers():
+            try:
+                return self.client(wire.ATTEND, request, timeout=10)
+            except grpc.RpcError as error:
+                self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
+
+        self.assertTrue(eventually(answers, 20))
+        enough.set()
+        for stream in silent:
+            stream.cancel()
+        self.assert_idle()
+
     def test_a_thousand_idle_connections(self):
         descriptors = descriptor_count(self.daemon)
         sockets = []

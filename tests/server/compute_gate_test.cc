@@ -69,6 +69,28 @@ TEST(ComputeGateTest, ExpectsOfThoseToComeWhatCallsHaveTakenOfLate) {
   EXPECT_EQ(gate.WaitBehind(Lane::kShort, 10), 0);
 }
 
+TEST(ComputeGateTest, WhoIsTurnedAwayLeavesNoTraceInWhatIsUsual) {
+  ComputeGate gate({.slots = 1, .max_queued = 8, .max_wait_seconds = 100});
+  for (int i = 0; i < 200; ++i) {
+    const Applicant hopeless{.seconds = 600, .deadline = Clock::now()};
+    ExpectShed(gate.Enter(hopeless, {}), ShedReason::kDeadline);
+  }
+  EXPECT_EQ(gate.WaitBehind(Lane::kLong, 10), 0);
+}
+
+TEST(ComputeGateTest, WaitBehindIsNoLessThanTheQueue) {
+  ComputeGate gate({.slots = 1, .max_queued = 8, .max_wait_seconds = 100});
+  const auto slot = gate.Enter(kLong, {});
+  ASSERT_TRUE(slot.ok());
+  Crowd crowd(&gate);
+  crowd.Add(kLong);
+  EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 0), 1.5, 1e-9);
+}
+
+TEST(ComputeGateTest, WhoWouldWaitTooLongComesBackWhenHalfIsDone) {
+  EXPECT_EQ(RetryDelayOf(ComputeGate::TooLong(1.5)), absl::Milliseconds(750));
+}
+
 TEST(ComputeGateTest, AdmitsAsManyAsThereAreSlots) {
   ComputeGate gate({.slots = 2});
   auto first = gate.Enter(kShort, {});
