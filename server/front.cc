@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <iterator>
 #include <list>
 #include <optional>
 #include <thread>
@@ -110,8 +109,6 @@ class Door {
   // Lets in, or sends away, what has been held for long enough.
   void TendHeld();
   void TendHeld(std::list<Incoming*>& calls);
-  // Which of these is let in now; the end if there is no place.
-  std::list<Incoming*>::iterator NextOf(std::list<Incoming*>& calls) const;
   // Sends away who has been read for too long.
   void TendReading();
 
@@ -362,15 +359,13 @@ void Door::TendReading() {
 }
 
 void Door::Arrive(Incoming* call) {
-  std::list<Incoming*>& held = held_[call->method()];
-  if (call->HasRoom() && (held.empty() || !held.front()->HasRoom())) {
-    return call->LetIn();
-  }
+  if (call->HasRoom()) return call->LetIn();
   const bool is_trivial = !call->info().info->habit.Usual().has_value();
   if (front_.state_.draining || front_.held_ >= kMostHeld ||
       (!is_trivial && allowance_.Take())) {
     return call->Refuse();
   }
+  std::list<Incoming*>& held = held_[call->method()];
   call->Hold(held.insert(held.end(), call));
   CountHeld(1);
 }
@@ -397,22 +392,13 @@ void Door::TendHeld(std::list<Incoming*>& calls) {
   const std::chrono::duration<double> most(
       front_.state_.options.max_queue_seconds);
   while (!calls.empty()) {
-    auto next = NextOf(calls);
-    const bool let_in = next != calls.end();
-    if (!let_in) next = calls.begin();
-    Incoming* const call = *next;
+    const bool let_in = calls.back()->HasRoom();
+    Incoming* const call = let_in ? calls.back() : calls.front();
     if (!let_in && !front_.state_.draining && call->age() <= most) break;
-    calls.erase(next);
+    let_in ? calls.pop_back() : calls.pop_front();
     CountHeld(-1);
     let_in ? call->LetIn() : call->Refuse();
   }
-}
-
-std::list<Incoming*>::iterator Door::NextOf(std::list<Incoming*>& calls) const {
-  for (const auto call : {calls.begin(), std::prev(calls.end())}) {
-    if ((*call)->HasRoom()) return call;
-  }
-  return calls.end();
 }
 
 Front::Front(ServerState* state, std::vector<const UnaryMethod*> methods)
