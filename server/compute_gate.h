@@ -123,8 +123,8 @@ class ComputeGate {
     double computing_seconds = 0;  // of all that compute, expected
     std::list<Waiter*> waiters;
     double queued_seconds = 0;  // of all that wait, expected
-    double usual_seconds =
-        0;  // of a call, expected; of those that came of late
+    // Expected of a call, by those that came of late.
+    double usual_seconds = 0;
   };
 
   Queue& At(Lane lane) { return queues_[static_cast<size_t>(lane)]; }
