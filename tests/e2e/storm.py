@@ -146,7 +146,8 @@ class Storm:
     def peak(self, case):
         """Beside the same questions as a storm: they take some of it, too."""
         with Probe(self.daemon, self.client):
-            return self.load(case, min(8, self.options.seconds), "--concurrency", "16")["throughput"]
+            run = self.load(case, min(8, self.options.seconds), "--concurrency", "16")
+            return run["throughput"]
 
     def run(self, case):
         """The rows of one case, and what is wrong with them."""
