@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -199,13 +200,6 @@ absl::Status ComputeGate::CheckOpen(Lane lane) const {
   return CheckRoom(lane, ExpectedWait(queue));
 }
 
-bool ComputeGate::IsOpen(Lane lane) const {
-  const std::lock_guard lock(mutex_);
-  const Queue& queue = At(lane);
-  return queue.computing < limits_.slots ||
-         (!IsCrowded(lane) && ExpectedWait(queue) <= limits_.max_wait_seconds);
-}
-
 double ComputeGate::WaitBehind(Lane lane, int calls) const {
   const std::lock_guard lock(mutex_);
   const Queue& queue = At(lane);
@@ -213,9 +207,12 @@ double ComputeGate::WaitBehind(Lane lane, int calls) const {
       calls < limits_.slots
           ? 0
           : (calls - limits_.slots / 2.0) * queue.usual_seconds / limits_.slots;
-  return queue.computing < limits_.slots
-             ? of_all
-             : std::max(of_all, ExpectedWait(queue));
+  if (queue.computing < limits_.slots) return of_all;
+  const double of_those_here = ExpectedWait(queue);
+  if (IsCrowded(lane) || of_those_here > limits_.max_wait_seconds) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return std::max(of_all, of_those_here);
 }
 
 int ComputeGate::places(Lane lane) const {

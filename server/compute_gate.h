@@ -96,14 +96,13 @@ class ComputeGate {
   // what `stop` says, which is asked ten times a second.
   absl::StatusOr<Slot> Enter(const Applicant& applicant, const StopCheck& stop);
 
-  // What Enter would say at once to a call of that lane, if it said no; and
-  // whether it would not.
+  // What Enter would say at once to a call of that lane, if it said no.
   absl::Status CheckOpen(Lane lane) const;
-  bool IsOpen(Lane lane) const;
 
   // How long a call would wait if so many others of its lane are before it, of
   // which not all need have come to the gate yet: as long as is expected of
-  // those that have, or of calls of late.
+  // those that have, or of calls of late. Infinitely long if Enter would say
+  // no.
   double WaitBehind(Lane lane, int calls) const;
   // What such a call is told.
   static absl::Status TooLong(double wait);

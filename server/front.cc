@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <list>
 #include <optional>
 #include <thread>
@@ -38,7 +39,7 @@ constexpr double kMostAtOnce = 300;
 // been held would never get in if nothing were left to it.
 constexpr double kShareOfNew = 0.6;
 constexpr double kShareOfHeld = 0.8;
-// Each holds a stream of gRPC's and up to 64 KiB of its message.
+// Each holds a stream of gRPC's and up to 16 KiB of its message.
 constexpr int kMostHeld = 1000;
 // So long a message may take its place, or be read while others are kept out,
 // and how often it is looked at.
@@ -90,6 +91,7 @@ class Door {
 
   Front& front() { return front_; }
   grpc::ServerCompletionQueue* queue() { return queue_.queue.get(); }
+  EventQueue* events() { return &queue_; }
   // Whether nothing may be asked of gRPC any more.
   bool is_closed() const { return queue_.is_closed; }
 
@@ -419,6 +421,8 @@ void Front::AddQueues(grpc::ServerBuilder* builder) {
   }
 }
 
+EventQueue* Front::first_queue() { return doors_.front()->events(); }
+
 void Front::Start() {
   for (const auto& door : doors_) door->Start();
 }
@@ -437,7 +441,7 @@ bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
   if (!lane) return true;
   const ComputeGate& gate = state_.gate;
   const int before = ActiveIn(*lane);
-  if (before >= gate.places(*lane) || !gate.IsOpen(*lane)) return false;
+  if (before >= gate.places(*lane)) return false;
   const double wait = gate.WaitBehind(*lane, before);
   return wait == 0 || wait <= seconds;
 }
@@ -449,7 +453,7 @@ absl::Status Front::WhyNoRoom(const UnaryMethod& method) const {
   if (const std::optional<Lane> lane = method.info->habit.Usual()) {
     LOCUS_RETURN_IF_ERROR(state_.gate.CheckOpen(*lane));
     const double wait = state_.gate.WaitBehind(*lane, ActiveIn(*lane));
-    if (wait > 0) return ComputeGate::TooLong(wait);
+    if (wait > 0 && std::isfinite(wait)) return ComputeGate::TooLong(wait);
   }
   return Shed(ShedReason::kQueueFull,
               "the server is busy with as many calls as it takes; try again");

@@ -40,6 +40,7 @@
 
 #include "absl/status/status.h"
 #include "server/compute_gate.h"
+#include "server/queue_event.h"
 #include "server/state.h"
 #include "server/unary_method.h"
 #include "server/workers.h"
@@ -61,6 +62,9 @@ class Front {
   void Start();
   // Once it has been shut down; waits for what is left.
   void Shutdown();
+
+  // For events of others; its thread makes them happen until it is closed.
+  EventQueue* first_queue();
 
   // Calls that are held at the door.
   int held() const { return held_; }

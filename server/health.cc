@@ -2,9 +2,7 @@
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>
-#include <grpcpp/support/async_unary_call.h>
 
-#include <chrono>
 #include <optional>
 
 namespace locus::server {
@@ -18,57 +16,21 @@ constexpr size_t kMaxName = 200;
 
 }  // namespace
 
-// One question, from before it is asked until it is answered.
-class Health::CheckCall {
- public:
-  CheckCall(Health* health, EventQueue* queue)
-      : health_(*health), queue_(*queue), responder_(&context_) {
-    health_.service_.RequestCheck(&context_, &request_, &responder_,
-                                  queue_.queue.get(), queue_.queue.get(),
-                                  arrived_.tag());
-  }
-
- private:
-  void Arrive(bool ok) {
-    if (!ok || queue_.is_closed) return delete this;
-    new CheckCall(&health_, &queue_);
-    HealthCheckResponse response;
-    grpc::Status status;
-    if (health_.Knows(request_.service())) {
-      const std::lock_guard lock(health_.mutex_);
-      response.set_status(health_.StatusOf(request_.service()));
-    } else {
-      status = grpc::Status(grpc::NOT_FOUND, "service name unknown");
-    }
-    responder_.Finish(response, status, sent_.tag());
-  }
-  void End(bool /*ok*/) { delete this; }
-
-  Health& health_;
-  EventQueue& queue_;
-  grpc::ServerContext context_;
-  HealthCheckRequest request_;
-  grpc::ServerAsyncResponseWriter<HealthCheckResponse> responder_;
-  OwnEvent<CheckCall> arrived_{this, &CheckCall::Arrive};
-  OwnEvent<CheckCall> sent_{this, &CheckCall::End};
-};
-
 // A stream of answers, one at first and one for each change.
 class Health::WatchCall {
  public:
   WatchCall(Health* health, EventQueue* queue)
       : health_(*health), queue_(*queue), writer_(&context_) {
     context_.AsyncNotifyWhenDone(ended_.tag());
-    health_.service_.RequestWatch(&context_, &request_, &writer_,
-                                  queue_.queue.get(), queue_.queue.get(),
-                                  arrived_.tag());
+    health_.RequestWatch(&context_, &request_, &writer_, queue_.queue.get(),
+                         queue_.queue.get(), arrived_.tag());
   }
 
   // Sends how it is, unless that was the last that was sent, or is to be sent
   // once the last is gone. Expects the health's lock to be held.
   void Tell() {
     if (is_writing_ || is_over_) return;
-    const Status status = health_.StatusOf(request_.service());
+    const ServingStatus status = health_.StatusOf(request_.service());
     if (told_ == status) return;
     told_ = status;
     HealthCheckResponse response;
@@ -117,7 +79,7 @@ class Health::WatchCall {
   grpc::ServerContext context_;
   HealthCheckRequest request_;
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_;
-  std::optional<Status> told_;
+  std::optional<ServingStatus> told_;
   bool is_writing_ = false;
   bool is_over_ = false;
   OwnEvent<WatchCall> arrived_{this, &WatchCall::Arrive};
@@ -131,49 +93,23 @@ void Health::SetServing(bool serving) {
   for (WatchCall* const watcher : watchers_) watcher->Tell();
 }
 
-void Health::AddTo(grpc::ServerBuilder* builder) {
-  builder->RegisterService(&service_);
-  queue_.queue = builder->AddCompletionQueue();
+// Two: one may come while the other is being taken.
+void Health::Start(EventQueue* queue) {
+  for (int i = 0; i < 2; ++i) new WatchCall(this, queue);
 }
 
-// Two of each: one may come while the other is being taken.
-void Health::Start() {
-  for (int i = 0; i < 2; ++i) {
-    new CheckCall(this, &queue_);
-    new WatchCall(this, &queue_);
+grpc::Status Health::Check(grpc::ServerContext* /*context*/,
+                           const HealthCheckRequest* request,
+                           HealthCheckResponse* response) {
+  if (!Knows(request->service())) {
+    return grpc::Status(grpc::NOT_FOUND, "service name unknown");
   }
-  thread_ = std::thread([this] { Run(); });
+  const std::lock_guard lock(mutex_);
+  response->set_status(StatusOf(request->service()));
+  return grpc::Status::OK;
 }
 
-void Health::Run() {
-  void* tag = nullptr;
-  bool ok = false;
-  while (queue_.queue->Next(&tag, &ok)) {
-    if (tag != nullptr) {
-      QueueEvent::Of(tag)->Happen(ok);
-    } else {
-      queue_.is_closed = true;
-      queue_.queue->Shutdown();
-    }
-  }
-}
-
-// Only the queue's own thread may close it: it alone knows that it asks nothing
-// more of gRPC.
-void Health::Shutdown() {
-  if (!thread_.joinable()) return;
-  closing_.Set(queue_.queue.get(), std::chrono::system_clock::now(), nullptr);
-  thread_.join();
-}
-
-Health::~Health() {
-  Shutdown();
-  if (queue_.queue == nullptr || queue_.is_closed) return;
-  queue_.queue->Shutdown();
-  Run();
-}
-
-Health::Status Health::StatusOf(const std::string& name) const {
+Health::ServingStatus Health::StatusOf(const std::string& name) const {
   if (!Knows(name)) return HealthCheckResponse::SERVICE_UNKNOWN;
   return serving_ ? HealthCheckResponse::SERVING
                   : HealthCheckResponse::NOT_SERVING;

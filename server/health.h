@@ -1,17 +1,15 @@
 // grpc.health.v1: whether the server and each of its services serve.
 //
-// It has a queue and a thread of its own: behind the calls of a crowd its
-// answers took a quarter of a second. gRPC's own health service has two
-// threads, which run what the callback API does besides.
+// Whoever asks once is answered by a thread of gRPC's that waits for nothing
+// else: behind the calls of a crowd answers took a quarter of a second. That
+// thread does not poll; whoever keeps watching is told on a queue that is
+// polled anyway. With a polling thread of its own beside the front's, the two
+// woke each other up for every call that came.
 #pragma once
-
-#include <grpcpp/alarm.h>
-#include <grpcpp/server_builder.h>
 
 #include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "grpc/health/v1/health.grpc.pb.h"
@@ -19,44 +17,36 @@
 
 namespace locus::server {
 
-class Health {
+class Health final : public grpc::health::v1::Health::WithAsyncMethod_Watch<
+                         grpc::health::v1::Health::Service> {
  public:
   // Names of services; the server as a whole is "".
   explicit Health(std::set<std::string> names) : names_(std::move(names)) {}
-  Health(const Health&) = delete;
-  Health& operator=(const Health&) = delete;
 
-  ~Health();
-
-  // Before the server is built.
-  void AddTo(grpc::ServerBuilder* builder);
-  // Once it is.
-  void Start();
-  // Once it has been shut down.
-  void Shutdown();
+  // Once the server is built. Events of `queue` have to happen until it is
+  // closed and empty.
+  void Start(EventQueue* queue);
 
   // Nothing serves until it is said to. For any thread, while the server is not
   // shut down.
   void SetServing(bool serving);
 
+  grpc::Status Check(grpc::ServerContext* context,
+                     const grpc::health::v1::HealthCheckRequest* request,
+                     grpc::health::v1::HealthCheckResponse* response) override;
+
  private:
-  using Status = grpc::health::v1::HealthCheckResponse::ServingStatus;
-  class CheckCall;
+  using ServingStatus = grpc::health::v1::HealthCheckResponse::ServingStatus;
   class WatchCall;
 
   bool Knows(const std::string& name) const { return names_.count(name) > 0; }
-  void Run();
   // Expects the lock to be held.
-  Status StatusOf(const std::string& name) const;
+  ServingStatus StatusOf(const std::string& name) const;
 
   const std::set<std::string> names_;
-  grpc::health::v1::Health::AsyncService service_;
   std::mutex mutex_;
   bool serving_ = false;
   std::set<WatchCall*> watchers_;
-  EventQueue queue_;
-  grpc::Alarm closing_;  // has no tag
-  std::thread thread_;
 };
 
 }  // namespace locus::server
