@@ -1,11 +1,28 @@
 #include "server/workers.h"
 
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <system_error>
 #include <utility>
 
 namespace locus::server {
 namespace {
+
 thread_local Workers* own_workers = nullptr;
+
+// A little less than others: who takes calls in, answers health checks or
+// serves metrics comes first when there is more to do than processors can. Much
+// less would let a crowd at the door take too much (`./run storm`: at 5, 76 %
+// of the peak at ten times its rate instead of 93).
+constexpr int kNice = 2;
+
+void LowerPriority() {
+  // Linux takes it for one thread, not the process.
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+}
+
 }  // namespace
 
 Workers::~Workers() {
@@ -61,6 +78,7 @@ void Workers::WakeIdle() {
 // Counted as running by whoever started it.
 void Workers::Loop() {
   own_workers = this;
+  LowerPriority();
   std::unique_lock lock(mutex_);
   for (;;) {
     while (!waiting_.empty() && running_ <= limits_.running) {
