@@ -23,7 +23,7 @@ RUN cmake --preset release -DLOCUS_BUILD_TESTS=OFF -DLOCUS_BUILD_BENCHMARKS=OFF 
 FROM $BASE AS root
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-      libgrpc++1.51 libhwy1 libprometheus-cpp-core1.0 \
+      libgrpc++1.51 libhwy1 libprometheus-cpp-core1.0 libtcmalloc-minimal4 \
       libpangocairo-1.0-0 libcairo2 fonts-dejavu-core
 COPY --from=builder /out/ /usr/local/bin/
 COPY deploy/collect-root.sh LICENSE /

@@ -1,29 +1,35 @@
 #include "server/allocator.h"
 
-#include <malloc.h>
 #include <sys/mman.h>
-
-#include <algorithm>
-#include <thread>
 
 #include "core/base/huge_pages.h"
 #include "server/process_metrics.h"
+#ifdef LOCUS_TCMALLOC
+#include <gperftools/malloc_extension.h>
+#endif
 
 namespace locus::server {
+namespace {
+
+void GiveBack(int64_t bytes) {
+#ifdef LOCUS_TCMALLOC
+  MallocExtension::instance()->ReleaseToSystem(static_cast<size_t>(bytes));
+#endif
+}
+
+}  // namespace
 
 void PrepareAllocator() {
   SetAskForHugePages(&PreferHugePages);
-  // The largest that glibc takes.
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, static_cast<int>(kKeptBytes));
-  // Each arena keeps its own, and what one kept is of no use to another: eight
-  // for each processor, the default, take long to warm up.
-  mallopt(M_ARENA_MAX,
-          std::max(2, static_cast<int>(std::thread::hardware_concurrency())));
+#ifdef LOCUS_TCMALLOC
+  // It would give back what the next large call takes again.
+  MallocExtension::instance()->SetMemoryReleaseRate(0);
+#endif
 }
 
 void TrimFreedMemory(int64_t used_bytes) {
-  if (ResidentBytes() > used_bytes + kKeptBytes) malloc_trim(0);
+  const int64_t excess_bytes = ResidentBytes() - used_bytes - kKeptBytes;
+  if (excess_bytes > 0) GiveBack(excess_bytes);
 }
 
 void PreferHugePages(void* data, size_t bytes) {

@@ -2,9 +2,10 @@
 //
 // By itself glibc gives the memory of every large message back to the system
 // and takes it anew for the next one, a page fault for each 4 KiB, which costs
-// more than to copy it (see core/base/huge_pages.h). So what is freed stays,
-// but no more than kKeptBytes once calls are done. Blocks of 32 MiB and more
-// cannot stay: they go back at once, and lie in huge pages.
+// more than to copy it (see core/base/huge_pages.h). And gRPC takes and frees
+// dozens of small pieces for a call, here on one thread and there on another.
+// So memory comes from tcmalloc, which keeps what is freed, but no more than
+// kKeptBytes once calls are done. Sanitizers bring an allocator of their own.
 #pragma once
 
 #include <cstddef>
