@@ -29,9 +29,13 @@ constexpr int kRequested = 32;
 constexpr int kOnTheWay = 16;
 // How often calls that are held are looked at when nothing else happens.
 constexpr std::chrono::milliseconds kLook(20);
-// Calls turned away in a second, for each thread that computes: a hundredth of
-// its time. Those that are held for too long come on top.
-constexpr double kRefusalsPerSecond = 50;
+// Calls of a lane turned away in a second, for each thread that computes: a
+// hundredth of its time, or some for long ones, of which fewer come: all that
+// are too many hear so at once, at ten times what can be done. Those that are
+// held for too long come on top.
+constexpr double RefusalsPerSecond(Lane lane) {
+  return lane == Lane::kShort ? 50 : 300;
+}
 // So many may be turned away at once after a quiet time.
 constexpr double kMostAtOnce = 300;
 // How much of the longest wait may be expected of a call when it comes, and of
@@ -81,9 +85,12 @@ class Door {
        int door_count)
       : front_(*front),
         queue_{std::move(queue)},
-        allowance_(kRefusalsPerSecond * front->state_.options.threads /
-                   door_count),
-        held_(front->methods_.size()) {}
+        held_(front->methods_.size()) {
+    for (const Lane lane : kLanes) {
+      allowances_.emplace_back(RefusalsPerSecond(lane) *
+                               front->state_.options.threads / door_count);
+    }
+  }
   // Once no call is handled or held.
   ~Door();
 
@@ -116,7 +123,7 @@ class Door {
 
   Front& front_;
   EventQueue queue_;
-  Allowance allowance_;
+  std::vector<Allowance> allowances_;       // of each lane
   std::vector<std::list<Incoming*>> held_;  // of each method, oldest first
   int held_count_ = 0;
   size_t next_tended_ = 0;        // the method whose held calls are next
@@ -362,9 +369,10 @@ void Door::TendReading() {
 
 void Door::Arrive(Incoming* call) {
   if (call->HasRoom()) return call->LetIn();
-  const bool is_trivial = !call->info().info->habit.Usual().has_value();
+  // Who has no lane takes less than to be turned away.
+  const std::optional<Lane> lane = call->info().info->habit.Usual();
   if (front_.state_.draining || front_.held_ >= kMostHeld ||
-      (!is_trivial && allowance_.Take())) {
+      (lane && allowances_[static_cast<size_t>(*lane)].Take())) {
     return call->Refuse();
   }
   std::list<Incoming*>& held = held_[call->method()];
