@@ -9,8 +9,23 @@
 #include <thread>
 #include <vector>
 
+#include <hwy/cache_control.h>
+
 namespace locus {
 namespace {
+
+// Most jobs follow upon one another, and most helpers end at about the same
+// time: to go to sleep and be woken up again takes longer than to look again
+// for a while, some tens of microseconds. Whoever waits for longer sleeps.
+template <typename Condition>
+bool ComesSoon(const Condition& condition) {
+  constexpr int kLooks = 1000;
+  for (int look = 0; look < kLooks; ++look) {
+    if (condition()) return true;
+    hwy::Pause();
+  }
+  return false;
+}
 
 // One ParallelFor. Lives until the last helper has let go of it.
 struct Job {
@@ -24,7 +39,7 @@ struct Job {
   std::atomic<int64_t> next{0};
   std::mutex mutex;
   std::condition_variable all_done;
-  int64_t done = 0;
+  std::atomic<int64_t> done{0};  // changes behind the mutex
 
   std::atomic<bool> failed = false;
   std::exception_ptr failure;  // the first one, behind the mutex
@@ -51,8 +66,10 @@ struct Job {
   }
 
   void Wait() {
+    const auto all_are = [this] { return done == count; };
+    ComesSoon(all_are);
     std::unique_lock lock(mutex);
-    all_done.wait(lock, [this] { return done == count; });
+    all_done.wait(lock, all_are);
     if (failure) std::rethrow_exception(failure);
   }
 };
@@ -63,21 +80,26 @@ struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable work_ready;
   std::deque<std::shared_ptr<Job>> queue;  // one entry per helper wanted
+  std::atomic<bool> has_work = false;      // whether the queue is not empty
   bool stopping = false;
   std::vector<std::thread> threads;
 
   void Loop() {
-    for (;;) {
-      std::shared_ptr<Job> job;
-      {
-        std::unique_lock lock(mutex);
-        work_ready.wait(lock, [this] { return stopping || !queue.empty(); });
-        if (queue.empty()) return;
-        job = std::move(queue.front());
-        queue.pop_front();
-      }
+    while (const auto job = Take()) {
       job->Run();
+      ComesSoon([this] { return has_work.load(std::memory_order_relaxed); });
     }
+  }
+
+  // The next job, or none once there will be none.
+  std::shared_ptr<Job> Take() {
+    std::unique_lock lock(mutex);
+    work_ready.wait(lock, [this] { return stopping || !queue.empty(); });
+    if (queue.empty()) return nullptr;
+    auto job = std::move(queue.front());
+    queue.pop_front();
+    has_work = !queue.empty();
+    return job;
   }
 };
 
@@ -116,6 +138,7 @@ void ThreadPool::ParallelFor(int64_t count,
   {
     const std::lock_guard lock(state_->mutex);
     for (int64_t i = 0; i < helpers; ++i) state_->queue.push_back(job);
+    state_->has_work = true;
   }
   for (int64_t i = 0; i < helpers; ++i) state_->work_ready.notify_one();
   job->Run();
