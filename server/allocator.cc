@@ -11,16 +11,15 @@
 namespace locus::server {
 namespace {
 
-void GiveBack(int64_t bytes) {
-#ifdef LOCUS_TCMALLOC
-  MallocExtension::instance()->ReleaseToSystem(static_cast<size_t>(bytes));
-#endif
+int64_t ExcessBytes(int64_t used_bytes) {
+  return ResidentBytes() - used_bytes - kKeptBytes;
 }
 
 }  // namespace
 
 void PrepareAllocator() {
   SetAskForHugePages(&PreferHugePages);
+  ResidentBytes();  // as long as there are descriptors
 #ifdef LOCUS_TCMALLOC
   // It would give back what the next large call takes again.
   MallocExtension::instance()->SetMemoryReleaseRate(0);
@@ -28,8 +27,14 @@ void PrepareAllocator() {
 }
 
 void TrimFreedMemory(int64_t used_bytes) {
-  const int64_t excess_bytes = ResidentBytes() - used_bytes - kKeptBytes;
-  if (excess_bytes > 0) GiveBack(excess_bytes);
+  const int64_t excess_bytes = ExcessBytes(used_bytes);
+  if (excess_bytes <= 0) return;
+#ifdef LOCUS_TCMALLOC
+  auto* const allocator = MallocExtension::instance();
+  allocator->ReleaseToSystem(static_cast<size_t>(excess_bytes));
+  // What it gave back beyond an earlier wish counts for this one.
+  if (ExcessBytes(used_bytes) > 0) allocator->ReleaseFreeMemory();
+#endif
 }
 
 void PreferHugePages(void* data, size_t bytes) {

@@ -24,7 +24,7 @@ void PrepareAllocator();
 // `used_bytes`.
 void TrimFreedMemory(int64_t used_bytes);
 
-// Asks for huge pages wherever they fit into memory that nobody has touched.
+// Asks for huge pages wherever they fit into the memory.
 void PreferHugePages(void* data, size_t bytes);
 
 }  // namespace locus::server

@@ -2,6 +2,7 @@
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>
+#include <grpcpp/support/async_unary_call.h>
 
 #include <optional>
 
@@ -15,6 +16,40 @@ using grpc::health::v1::HealthCheckResponse;
 constexpr size_t kMaxName = 200;
 
 }  // namespace
+
+// One question, from before it is asked until it is answered.
+class Health::CheckCall {
+ public:
+  CheckCall(Health* health, EventQueue* queue)
+      : health_(*health), queue_(*queue), responder_(&context_) {
+    health_.RequestCheck(&context_, &request_, &responder_, queue_.queue.get(),
+                         queue_.queue.get(), arrived_.tag());
+  }
+
+ private:
+  void Arrive(bool ok) {
+    if (!ok || queue_.is_closed) return delete this;
+    new CheckCall(&health_, &queue_);
+    HealthCheckResponse response;
+    grpc::Status status;
+    if (health_.Knows(request_.service())) {
+      const std::lock_guard lock(health_.mutex_);
+      response.set_status(health_.StatusOf(request_.service()));
+    } else {
+      status = grpc::Status(grpc::NOT_FOUND, "service name unknown");
+    }
+    responder_.Finish(response, status, sent_.tag());
+  }
+  void End(bool /*ok*/) { delete this; }
+
+  Health& health_;
+  EventQueue& queue_;
+  grpc::ServerContext context_;
+  HealthCheckRequest request_;
+  grpc::ServerAsyncResponseWriter<HealthCheckResponse> responder_;
+  OwnEvent<CheckCall> arrived_{this, &CheckCall::Arrive};
+  OwnEvent<CheckCall> sent_{this, &CheckCall::End};
+};
 
 // A stream of answers, one at first and one for each change.
 class Health::WatchCall {
@@ -93,20 +128,12 @@ void Health::SetServing(bool serving) {
   for (WatchCall* const watcher : watchers_) watcher->Tell();
 }
 
-// Two: one may come while the other is being taken.
+// Two of each: one may come while the other is being taken.
 void Health::Start(EventQueue* queue) {
-  for (int i = 0; i < 2; ++i) new WatchCall(this, queue);
-}
-
-grpc::Status Health::Check(grpc::ServerContext* /*context*/,
-                           const HealthCheckRequest* request,
-                           HealthCheckResponse* response) {
-  if (!Knows(request->service())) {
-    return grpc::Status(grpc::NOT_FOUND, "service name unknown");
+  for (int i = 0; i < 2; ++i) {
+    new CheckCall(this, queue);
+    new WatchCall(this, queue);
   }
-  const std::lock_guard lock(mutex_);
-  response->set_status(StatusOf(request->service()));
-  return grpc::Status::OK;
 }
 
 Health::ServingStatus Health::StatusOf(const std::string& name) const {

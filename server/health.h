@@ -1,10 +1,9 @@
 // grpc.health.v1: whether the server and each of its services serve.
 //
-// Whoever asks once is answered by a thread of gRPC's that waits for nothing
-// else: behind the calls of a crowd answers took a quarter of a second. That
-// thread does not poll; whoever keeps watching is told on a queue that is
-// polled anyway. With a polling thread of its own beside the front's, the two
-// woke each other up for every call that came.
+// Its events happen on a queue of the front's: with one of its own a second
+// thread polled beside the front's, and the two woke each other up for every
+// call that came. That the front comes before who computes keeps answers within
+// a tenth of a second in a crowd (`./run storm --case tiny`).
 #pragma once
 
 #include <mutex>
@@ -17,8 +16,7 @@
 
 namespace locus::server {
 
-class Health final : public grpc::health::v1::Health::WithAsyncMethod_Watch<
-                         grpc::health::v1::Health::Service> {
+class Health final : public grpc::health::v1::Health::AsyncService {
  public:
   // Names of services; the server as a whole is "".
   explicit Health(std::set<std::string> names) : names_(std::move(names)) {}
@@ -31,12 +29,9 @@ class Health final : public grpc::health::v1::Health::WithAsyncMethod_Watch<
   // shut down.
   void SetServing(bool serving);
 
-  grpc::Status Check(grpc::ServerContext* context,
-                     const grpc::health::v1::HealthCheckRequest* request,
-                     grpc::health::v1::HealthCheckResponse* response) override;
-
  private:
   using ServingStatus = grpc::health::v1::HealthCheckResponse::ServingStatus;
+  class CheckCall;
   class WatchCall;
 
   bool Knows(const std::string& name) const { return names_.count(name) > 0; }

@@ -39,10 +39,10 @@ namespace {
 // suffice, gRPC answers RESOURCE_EXHAUSTED itself, which tells nobody to come
 // back.
 constexpr int kSpareThreads = 1024;
-// What a call may send before it is let in. With HTTP/2's usual 64 KiB, storms
-// of calls of 192 KiB spent on what was thrown away (`./run storm --case
-// attend`: 89 % of the peak at ten times its rate instead of 102, medians of
-// five).
+// What a call may send before it is let in; more takes another round trip. With
+// HTTP/2's usual 64 KiB, storms of calls of 192 KiB spent on what was thrown
+// away (`./run storm --case attend`: 89 % of the peak at ten times its rate
+// instead of 102, medians of five).
 constexpr int kUnreadBytes = 16'384;
 // How long a connection may take for its handshake, and when a peer that is
 // silent is asked whether it is still there: gRPC would wait for two minutes
@@ -174,8 +174,8 @@ class Server::Impl {
     if (server_ == nullptr) {
       return absl::InternalError("gRPC cannot start a server");
     }
-    front_.Start();
     health_.Start(front_.first_queue());
+    front_.Start();
     health_.SetServing(true);
     if (listener_ != nullptr) {
       listener_->Start([this](int listening, int connection) {

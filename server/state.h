@@ -13,6 +13,7 @@
 #include "server/memory_budget.h"
 #include "server/metrics.h"
 #include "server/options.h"
+#include "server/workers.h"
 
 namespace locus::server {
 
@@ -54,7 +55,7 @@ struct ServerState {
         gate({.slots = resolved.threads,
               .max_queued = resolved.max_queued_calls,
               .max_wait_seconds = resolved.max_queue_seconds}),
-        pool(resolved.threads),
+        pool(resolved.threads, ComeSecond),
         background(resolved.threads, resolved.max_evaluations,
                    resolved.background_evaluations
                        ? Background::Priority::kLowest

@@ -12,6 +12,11 @@
 
 namespace locus::server {
 
+// Lowers the priority of a thread that computes by a little: who takes calls
+// in, answers health checks or serves metrics comes first when there is more to
+// do than processors can.
+void ComeSecond();
+
 // Thread-safe.
 class Workers {
  public:

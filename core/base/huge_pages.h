@@ -14,12 +14,12 @@ namespace locus {
 // The usual size of a huge page; a buffer in whole pages of this size has no
 // other page in it.
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
-// From here on allocators take memory from the system for each buffer, and give
-// it back with it. Smaller ones are used again.
+// From here on glibc takes memory from the system for each buffer, and gives it
+// back with it. Smaller ones are used again.
 inline constexpr size_t kHugeBufferBytes = size_t{32} << 20;
 
-// Called for every new buffer of kHugeBufferBytes and more, before it is
-// touched.
+// Called for every new buffer of kHugeBufferBytes and more, before its owner
+// touches it.
 using AskForHugePages = void (*)(void* data, size_t bytes);
 
 // For the whole process; null: nobody asks. Thread-safe.

@@ -16,15 +16,11 @@ namespace {
 
 // Most jobs follow upon one another, and most helpers end at about the same
 // time: to go to sleep and be woken up again takes longer than to look again
-// for a while, some tens of microseconds. Whoever waits for longer sleeps.
+// for a while, tens of microseconds on x86-64. Whoever waits for longer sleeps.
 template <typename Condition>
-bool ComesSoon(const Condition& condition) {
+void LookForAWhile(const Condition& condition) {
   constexpr int kLooks = 1000;
-  for (int look = 0; look < kLooks; ++look) {
-    if (condition()) return true;
-    hwy::Pause();
-  }
-  return false;
+  for (int look = 0; look < kLooks && !condition(); ++look) hwy::Pause();
 }
 
 // One ParallelFor. Lives until the last helper has let go of it.
@@ -67,7 +63,7 @@ struct Job {
 
   void Wait() {
     const auto all_are = [this] { return done == count; };
-    ComesSoon(all_are);
+    LookForAWhile(all_are);
     std::unique_lock lock(mutex);
     all_done.wait(lock, all_are);
     if (failure) std::rethrow_exception(failure);
@@ -87,7 +83,8 @@ struct ThreadPool::State {
   void Loop() {
     while (const auto job = Take()) {
       job->Run();
-      ComesSoon([this] { return has_work.load(std::memory_order_relaxed); });
+      LookForAWhile(
+          [this] { return has_work.load(std::memory_order_relaxed); });
     }
   }
 

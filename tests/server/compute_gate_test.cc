@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <limits>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -85,6 +86,20 @@ TEST(ComputeGateTest, WaitBehindIsNoLessThanTheQueue) {
   Crowd crowd(&gate);
   crowd.Add(kLong);
   EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 0), 1.5, 1e-9);
+}
+
+TEST(ComputeGateTest, WhoWouldBeTurnedAwayWouldWaitForEver) {
+  constexpr double kForEver = std::numeric_limits<double>::infinity();
+  ComputeGate full({.slots = 1, .max_queued = 0, .max_wait_seconds = 100});
+  ComputeGate slow({.slots = 1, .max_queued = 8, .max_wait_seconds = 0.1});
+  for (ComputeGate* const gate : {&full, &slow}) {
+    EXPECT_EQ(gate->WaitBehind(Lane::kLong, 0), 0);
+    const auto slot = gate->Enter(kLong, {});
+    EXPECT_EQ(gate->WaitBehind(Lane::kLong, 0), kForEver);
+    EXPECT_FALSE(gate->CheckOpen(Lane::kLong).ok());
+    // The other lane is none of its business.
+    EXPECT_EQ(gate->WaitBehind(Lane::kShort, 0), 0);
+  }
 }
 
 TEST(ComputeGateTest, WhoWouldWaitTooLongComesBackWhenHalfIsDone) {
