@@ -33,6 +33,13 @@ class BoundedQueue {
     return true;
   }
 
+  // Waits until Pop would not, but not for ever; whether it would not.
+  bool Await(std::chrono::milliseconds patience) const {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, patience,
+                             [&] { return finished_ || !items_.empty(); });
+  }
+
   // Waits for an item; none once the queue is finished and empty.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);
@@ -73,7 +80,7 @@ class BoundedQueue {
 
   const int64_t max_weight_;
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  mutable std::condition_variable changed_;
   std::deque<Entry> items_;
   int64_t weight_ = 0;
   bool finished_ = false;

@@ -24,6 +24,8 @@ constexpr int64_t kEventBytes = 1024;
 // A caller that reads nothing for so long, while more than the queue holds
 // waits for it, is given up.
 constexpr std::chrono::seconds kPatience(60);
+// How often to look whether the caller is still there.
+constexpr std::chrono::milliseconds kLookAtCaller(100);
 // Nobody reads progress faster than this.
 constexpr std::chrono::milliseconds kProgressInterval(100);
 
@@ -109,7 +111,6 @@ absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state, Call& call,
   const auto stop_time = StopBefore(call.deadline(), Clock::now());
   const StopCheck stop = [&]() -> absl::Status {
     if (queue.closed()) return absl::CancelledError("the caller went away");
-    LOCUS_RETURN_IF_ERROR(call.CheckCaller());
     if (Clock::now() < std::min(stop_time, state.evaluations_end.load())) {
       return absl::OkStatus();
     }
@@ -128,14 +129,23 @@ absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state, Call& call,
   });
   // Whatever happens here, the driver shall not wait for room for ever.
   const absl::Cleanup close = [&] { queue.Close(); };
-  absl::Status written;
-  while (const auto event = queue.Pop()) {
-    if (written.ok()) written = stream.Write(*event);
-    if (!written.ok()) queue.Close();
+  absl::Status told;
+  for (;;) {
+    // To ask for the caller may have gRPC read from any connection, which would
+    // stand still for as long as a thread of the lowest priority that does so
+    // has to wait for a processor. So the driver does not ask.
+    while (told.ok() && !queue.Await(kLookAtCaller)) {
+      told = call.CheckCaller();
+      if (!told.ok()) queue.Close();
+    }
+    const auto event = queue.Pop();
+    if (!event) break;
+    if (told.ok()) told = stream.Write(*event);
+    if (!told.ok()) queue.Close();
   }
   driver.join();
   if (failure) std::rethrow_exception(failure);
-  if (!written.ok()) return written;
+  if (!told.ok()) return told;
   return *std::move(summary);
 }
 

@@ -69,5 +69,17 @@ TEST(BoundedQueueTest, PatienceEnds) {
   EXPECT_EQ(queue.Pop(), 3);
 }
 
+TEST(BoundedQueueTest, AwaitEndsWithAnItemWithTheEndOrInTime) {
+  BoundedQueue<int> queue(10);
+  EXPECT_FALSE(queue.Await(std::chrono::milliseconds(1)));
+  ASSERT_TRUE(queue.Push(1, 1, std::chrono::milliseconds(0)));
+  EXPECT_TRUE(queue.Await(std::chrono::hours(1)));
+  EXPECT_EQ(queue.Pop(), 1);
+  EXPECT_FALSE(queue.Await(std::chrono::milliseconds(1)));
+  queue.Finish();
+  EXPECT_TRUE(queue.Await(std::chrono::hours(1)));
+  EXPECT_EQ(queue.Pop(), std::nullopt);
+}
+
 }  // namespace
 }  // namespace locus::server
