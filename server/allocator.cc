@@ -3,37 +3,33 @@
 #include <sys/mman.h>
 
 #include "core/base/huge_pages.h"
-#include "server/process_metrics.h"
 #ifdef LOCUS_TCMALLOC
 #include <gperftools/malloc_extension.h>
 #endif
 
 namespace locus::server {
-namespace {
-
-int64_t ExcessBytes(int64_t used_bytes) {
-  return ResidentBytes() - used_bytes - kKeptBytes;
-}
-
-}  // namespace
 
 void PrepareAllocator() {
   SetAskForHugePages(&PreferHugePages);
-  ResidentBytes();  // as long as there are descriptors
 #ifdef LOCUS_TCMALLOC
   // It would give back what the next large call takes again.
   MallocExtension::instance()->SetMemoryReleaseRate(0);
 #endif
 }
 
-void TrimFreedMemory(int64_t used_bytes) {
-  const int64_t excess_bytes = ExcessBytes(used_bytes);
-  if (excess_bytes <= 0) return;
+void TrimFreedMemory() {
 #ifdef LOCUS_TCMALLOC
   auto* const allocator = MallocExtension::instance();
-  allocator->ReleaseToSystem(static_cast<size_t>(excess_bytes));
+  const auto excess_bytes = [&] {
+    size_t free_bytes = 0;
+    allocator->GetNumericProperty("tcmalloc.pageheap_free_bytes", &free_bytes);
+    return static_cast<int64_t>(free_bytes) - kKeptBytes;
+  };
+  const int64_t excess = excess_bytes();
+  if (excess <= 0) return;
+  allocator->ReleaseToSystem(static_cast<size_t>(excess));
   // What it gave back beyond an earlier wish counts for this one.
-  if (ExcessBytes(used_bytes) > 0) allocator->ReleaseFreeMemory();
+  if (excess_bytes() > 0) allocator->ReleaseFreeMemory();
 #endif
 }
 

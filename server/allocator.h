@@ -13,16 +13,15 @@
 
 namespace locus::server {
 
-// What the process may hold beside the calls in flight, itself included: enough
-// for a message of 32 MiB to find its pages there.
-inline constexpr int64_t kKeptBytes = int64_t{96} << 20;
+// Most of what messages of 32 MiB need finds its pages there.
+inline constexpr int64_t kKeptBytes = int64_t{80} << 20;
 
 // For the whole process, at its start.
 void PrepareAllocator();
 
-// Gives freed memory back if the process holds more than kKeptBytes beside
-// `used_bytes`.
-void TrimFreedMemory(int64_t used_bytes);
+// Gives freed memory beyond kKeptBytes back. Large calls ask for it when they
+// end.
+void TrimFreedMemory();
 
 // Asks for huge pages wherever they fit into the memory.
 void PreferHugePages(void* data, size_t bytes);

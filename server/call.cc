@@ -42,7 +42,7 @@ Call::Call(ServerState* state, const MethodInfo* method,
 
 Call::~Call() {
   if (std::max(memory_.bytes(), request_bytes_) >= kLargeCallBytes) {
-    TrimFreedMemory(state_.budget.reserved_bytes() - memory_.bytes());
+    TrimFreedMemory();
   }
   state_.calls.Leave();
 }
