@@ -30,7 +30,7 @@ constexpr int kOnTheWay = 16;
 // How often calls that are held are looked at when nothing else happens.
 constexpr std::chrono::milliseconds kLook(20);
 // Calls of a lane turned away in a second, for each thread that computes: a
-// hundredth of its time, or some for long ones, of which fewer come: all that
+// hundredth of its time, or three for long ones, of which fewer come: all that
 // are too many hear so at once, at ten times what can be done. Those that are
 // held for too long come on top.
 constexpr double RefusalsPerSecond(Lane lane) {
