@@ -137,8 +137,11 @@ grpc::Status Call::Finish(const absl::Status& status) {
         absl::StrCat(absl::ToInt64Milliseconds(RetryDelayOf(status))));
   }
   Count(status, result.error_code());
-  if (state_.options.log_calls) Log(status, result.error_code());
   return result;
+}
+
+void Call::EndUnanswered(const absl::Status& status) {
+  Count(status, static_cast<grpc::StatusCode>(status.code()));
 }
 
 void Call::Count(const absl::Status& status, grpc::StatusCode code) {
@@ -149,6 +152,7 @@ void Call::Count(const absl::Status& status, grpc::StatusCode code) {
   method_.metrics.handling_seconds->Observe(Seconds(Clock::now() - start_));
   method_.metrics.handled[code]->Increment();
   state_.metrics.in_flight_calls().Decrement();
+  if (state_.options.log_calls) Log(status, code);
 }
 
 void Call::Log(const absl::Status& status, grpc::StatusCode code) const {

@@ -106,12 +106,15 @@ class Call {
   // Writes the trailing metadata, counts and logs. Called once, before the
   // status is sent, so that who has the answer finds it counted.
   grpc::Status Finish(const absl::Status& status);
+  // Instead, if nobody is there to be answered.
+  void EndUnanswered(const absl::Status& status);
 
  private:
   absl::Status CheckFlops(double flops) const;
   absl::Status ReserveForJob(int64_t output_bytes, int64_t scratch_bytes);
   absl::StatusOr<ComputeGate::Slot> WaitForSlot(const Work& work,
                                                 const StopCheck& stop);
+  // And logs.
   void Count(const absl::Status& status, grpc::StatusCode code);
   void Log(const absl::Status& status, grpc::StatusCode code) const;
 

@@ -122,11 +122,16 @@ absl::Status ComputeGate::CheckDeadline(const Applicant& applicant,
       std::chrono::duration<double>(applicant.deadline - Clock::now()).count();
   const double least = wait + applicant.seconds / (wait > 0 ? 2 : 10);
   if (least <= left) return absl::OkStatus();
+  return TooLate(wait, applicant.seconds, left);
+}
+
+absl::Status ComputeGate::TooLate(double wait, double seconds,
+                                  double deadline_in) {
   return Shed(
       ShedReason::kDeadline,
       absl::StrCat("the call would wait about ", InMillis(wait), " and take ",
-                   InMillis(applicant.seconds), "; its deadline is in ",
-                   InMillis(std::max(left, 0.0)), "; allow more time"),
+                   InMillis(seconds), "; its deadline is in ",
+                   InMillis(std::max(deadline_in, 0.0)), "; allow more time"),
       RetryDelay(wait));
 }
 
@@ -193,13 +198,6 @@ void ComputeGate::Leave(Lane lane, double seconds) {
   next->ready.notify_one();
 }
 
-absl::Status ComputeGate::CheckOpen(Lane lane) const {
-  const std::lock_guard lock(mutex_);
-  const Queue& queue = At(lane);
-  if (queue.computing < limits_.slots) return absl::OkStatus();
-  return CheckRoom(lane, ExpectedWait(queue));
-}
-
 double ComputeGate::WaitBehind(Lane lane, int calls) const {
   const std::lock_guard lock(mutex_);
   const Queue& queue = At(lane);
@@ -213,6 +211,11 @@ double ComputeGate::WaitBehind(Lane lane, int calls) const {
     return std::numeric_limits<double>::infinity();
   }
   return std::max(of_all, of_those_here);
+}
+
+double ComputeGate::Pace(Lane lane) const {
+  const std::lock_guard lock(mutex_);
+  return At(lane).usual_seconds / limits_.slots;
 }
 
 int ComputeGate::places(Lane lane) const {

@@ -96,17 +96,17 @@ class ComputeGate {
   // what `stop` says, which is asked ten times a second.
   absl::StatusOr<Slot> Enter(const Applicant& applicant, const StopCheck& stop);
 
-  // What Enter would say at once to a call of that lane, if it said no.
-  absl::Status CheckOpen(Lane lane) const;
-
   // How long a call would wait if so many others of its lane are before it, of
   // which not all need have come to the gate yet: as long as is expected of
   // those that have, or of calls of late. Infinitely long if Enter would say
   // no.
   double WaitBehind(Lane lane, int calls) const;
-  // What such a call is told.
+  // What such a call is told if that is too long, or too long for its deadline.
   static absl::Status TooLong(double wait);
+  static absl::Status TooLate(double wait, double seconds, double deadline_in);
 
+  // Seconds in which a call of that lane is done, by those of late.
+  double Pace(Lane lane) const;
   // How many may compute or wait.
   int places(Lane lane) const;
   int queued(Lane lane) const;

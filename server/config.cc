@@ -138,7 +138,7 @@ const std::vector<Flag>& Flags() {
       MakeFlag("threads", &O::threads,
                "threads that compute; 0: all processors [0]"),
       MakeFlag("max-queued-calls", &O::max_queued_calls,
-               "calls that may wait; more are refused [128]"),
+               "calls that may wait; more are refused [1000]"),
       MakeFlag("max-queue-seconds", &O::max_queue_seconds,
                "longest wait that is expected of a call; longer: refused [2]"),
       MakeFlag("max-message-bytes", &O::max_message_bytes,

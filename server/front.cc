@@ -6,15 +6,14 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cmath>
 #include <list>
 #include <optional>
 #include <thread>
 #include <utility>
 
-#include "core/base/status.h"
 #include "server/call.h"
 #include "server/method.h"
+#include "server/pace.h"
 #include "server/queue_event.h"
 #include "server/status.h"
 
@@ -25,7 +24,7 @@ using Clock = std::chrono::steady_clock;
 
 // Calls of each method that gRPC may have in store for us at any time.
 constexpr int kRequested = 32;
-// Calls that are on their way beside those that compute or wait.
+// Calls that may be on their way even if none may wait.
 constexpr int kOnTheWay = 16;
 // How often calls that are held are looked at when nothing else happens.
 constexpr std::chrono::milliseconds kLook(20);
@@ -43,8 +42,18 @@ constexpr double kMostAtOnce = 300;
 // been held would never get in if nothing were left to it.
 constexpr double kShareOfNew = 0.6;
 constexpr double kShareOfHeld = 0.8;
-// Each holds a stream of gRPC's and up to 16 KiB of its message.
-constexpr int kMostHeld = 1000;
+// Calls that are held take up to 70 KiB each, most of it what gRPC has of the
+// message: so many at least, and an eighth of the memory for calls at most.
+constexpr int kHeldAlways = 1000;
+constexpr int kMostHeld = 10'000;
+constexpr int64_t kHeldBytes = int64_t{70} << 10;
+// Calls are read ahead of those that compute for so long, or so many for each
+// thread: the rest waits at the door, where it takes no thread and no memory.
+constexpr double kReadAheadSeconds = 0.05;
+constexpr int kReadAheadCalls = 4;
+// Who has less time left than this beside what it has to wait is likely to give
+// up before it has the answer.
+constexpr double kBrinkSeconds = 0.25;
 // So long a message may take its place, or be read while others are kept out,
 // and how often it is looked at.
 constexpr std::chrono::seconds kPatience(2);
@@ -55,28 +64,37 @@ double Seconds(Duration duration) {
   return std::chrono::duration<double>(duration).count();
 }
 
-// How many calls may still be turned away now.
-class Allowance {
- public:
-  explicit Allowance(double per_second) : per_second_(per_second) {}
+}  // namespace
 
-  bool Take() {
-    const auto now = Clock::now();
-    const double passed = Seconds(now - last_);
-    last_ = now;
-    left_ = std::min(kMostAtOnce, left_ + passed * per_second_);
-    if (left_ < 1) return false;
-    --left_;
-    return true;
+// Calls of one method that are held.
+class Crowd {
+ public:
+  using Calls = std::list<Incoming*>;
+
+  bool empty() const { return calls_.empty(); }
+  Incoming* oldest() const { return calls_.front(); }
+  Incoming* newest() const { return calls_.back(); }
+
+  // guess: at the seconds between two that are let in.
+  Calls::iterator Add(Incoming* call, double guess) {
+    if (calls_.empty()) pace_.Begin(guess, Clock::now());
+    return calls_.insert(calls_.end(), call);
+  }
+  void Forget(Calls::iterator call) { calls_.erase(call); }
+  void LetIn(Calls::iterator call) {
+    pace_.Step(Clock::now());
+    calls_.erase(call);
+  }
+  // How long another would be held if the oldest are let in first.
+  double Wait(double guess) const {
+    const auto before = static_cast<double>(calls_.size());
+    return (before + 1) * (calls_.empty() ? guess : pace_.seconds());
   }
 
  private:
-  const double per_second_;
-  double left_ = kMostAtOnce;
-  Clock::time_point last_ = Clock::now();
+  Calls calls_;  // oldest first
+  Pace pace_;    // of letting in, while some are held
 };
-
-}  // namespace
 
 // One of gRPC's queues, and the thread that attends to it.
 class Door {
@@ -87,8 +105,9 @@ class Door {
         queue_{std::move(queue)},
         held_(front->methods_.size()) {
     for (const Lane lane : kLanes) {
-      allowances_.emplace_back(RefusalsPerSecond(lane) *
-                               front->state_.options.threads / door_count);
+      allowances_.emplace_back(
+          RefusalsPerSecond(lane) * front->state_.options.threads / door_count,
+          kMostAtOnce, Clock::now());
     }
   }
   // Once no call is handled or held.
@@ -117,14 +136,18 @@ class Door {
   void CountHeld(int change);
   // Lets in, or sends away, what has been held for long enough.
   void TendHeld();
-  void TendHeld(std::list<Incoming*>& calls);
+  void TendHeld(Crowd& crowd);
+  // How long such a call would wait, at the door and inside.
+  double WaitOf(const UnaryMethod& method, const Crowd& crowd) const;
+  // Whether a call that has no place is likely to get one in time.
+  bool WillHaveRoom(const Incoming& call) const;
   // Sends away who has been read for too long.
   void TendReading();
 
   Front& front_;
   EventQueue queue_;
-  std::vector<Allowance> allowances_;       // of each lane
-  std::vector<std::list<Incoming*>> held_;  // of each method, oldest first
+  std::vector<Allowance> allowances_;  // of each lane
+  std::vector<Crowd> held_;            // of each method
   int held_count_ = 0;
   size_t next_tended_ = 0;        // the method whose held calls are next
   std::list<Incoming*> reading_;  // oldest first
@@ -156,9 +179,11 @@ class Incoming {
     stream_.Read(&request_, read_.tag());
   }
 
-  void Refuse() {
+  // wait: what such a call has to expect.
+  void Refuse(double wait) {
     is_held_ = false;
-    stream_.Finish(Count(front().WhyNoRoom(info())), sent_.tag());
+    const absl::Status why = front().WhyNoRoom(info(), wait, deadline_in());
+    stream_.Finish(CallToCount()->Finish(why), sent_.tag());
   }
 
   // `place`: among those that are held.
@@ -179,14 +204,19 @@ class Incoming {
   size_t method() const { return method_; }
   Clock::duration age() const { return Clock::now() - came_; }
   // How long it may still wait, by our limits and by its own.
-  double seconds_left() const {
+  double seconds_left(double spare = 0) const {
     const double longest = (is_held_ ? kShareOfHeld : kShareOfNew) *
                            front().state_.options.max_queue_seconds;
-    return std::min(
-        longest - Seconds(age()),
-        Seconds(context_.deadline() - std::chrono::system_clock::now()));
+    return std::min(longest - Seconds(age()), deadline_in() - spare);
   }
-  bool HasRoom() const { return front().HasRoom(info(), seconds_left()); }
+  double deadline_in() const {
+    return Seconds(context_.deadline() - std::chrono::system_clock::now());
+  }
+  // `spare`: how long before its deadline it should begin.
+  bool HasRoom(double spare = 0) const {
+    return front().HasRoom(info(), seconds_left(spare));
+  }
+  std::list<Incoming*>::iterator held_at() const { return held_at_; }
   Clock::duration read_for() const { return Clock::now() - let_in_; }
 
  private:
@@ -225,18 +255,19 @@ class Incoming {
     }
   }
 
-  // Counts a call that nobody has begun to handle.
-  grpc::Status Count(const absl::Status& status) {
-    Call call(&front().state_, info().info, &context_, came_);
-    call.CountWait(age());
-    return call.Finish(status);
+  // To count a call that nobody has begun to handle.
+  std::unique_ptr<Call> CallToCount() {
+    auto call =
+        std::make_unique<Call>(&front().state_, info().info, &context_, came_);
+    call->CountWait(age());
+    return call;
   }
   // Its caller gave up while it was held, for want of a place.
   void CountGone() {
     front().state_.metrics.shed_calls(ShedReason::kDeadline).Increment();
-    const bool late = context_.deadline() <= std::chrono::system_clock::now();
-    Count(late ? absl::DeadlineExceededError("the deadline passed")
-               : absl::CancelledError("the caller went away"));
+    CallToCount()->EndUnanswered(
+        deadline_in() <= 0 ? absl::DeadlineExceededError("the deadline passed")
+                           : absl::CancelledError("the caller went away"));
   }
 
   // On a worker. Once the answer is on its way, the call may be gone.
@@ -368,20 +399,30 @@ void Door::TendReading() {
 }
 
 void Door::Arrive(Incoming* call) {
-  if (call->HasRoom()) return call->LetIn();
+  Crowd& crowd = held_[call->method()];
+  if (crowd.empty() && call->HasRoom()) return call->LetIn();
   // Who has no lane takes less than to be turned away.
   const std::optional<Lane> lane = call->info().info->habit.Usual();
-  if (front_.state_.draining || front_.held_ >= kMostHeld ||
-      (lane && allowances_[static_cast<size_t>(*lane)].Take())) {
-    return call->Refuse();
+  if (front_.state_.draining || front_.held_ >= front_.most_held_ ||
+      (lane && !WillHaveRoom(*call) &&
+       allowances_[static_cast<size_t>(*lane)].Take(Clock::now()))) {
+    return call->Refuse(WaitOf(call->info(), crowd));
   }
-  std::list<Incoming*>& held = held_[call->method()];
-  call->Hold(held.insert(held.end(), call));
+  call->Hold(crowd.Add(call, front_.Pace(call->info())));
   CountHeld(1);
 }
 
+double Door::WaitOf(const UnaryMethod& method, const Crowd& crowd) const {
+  return crowd.Wait(front_.Pace(method)) + front_.WaitInside(method);
+}
+
+bool Door::WillHaveRoom(const Incoming& call) const {
+  return front_.MayWait(call.info()) &&
+         WaitOf(call.info(), held_[call.method()]) <= call.seconds_left();
+}
+
 void Door::Forget(Incoming* call, std::list<Incoming*>::iterator held) {
-  held_[call->method()].erase(held);
+  held_[call->method()].Forget(held);
   CountHeld(-1);
 }
 
@@ -398,24 +439,38 @@ void Door::TendHeld() {
   next_tended_ = (next_tended_ + 1) % held_.size();
 }
 
-void Door::TendHeld(std::list<Incoming*>& calls) {
+void Door::TendHeld(Crowd& crowd) {
   const std::chrono::duration<double> most(
       front_.state_.options.max_queue_seconds);
-  while (!calls.empty()) {
-    const bool let_in = calls.back()->HasRoom();
-    Incoming* const call = let_in ? calls.back() : calls.front();
-    if (!let_in && !front_.state_.draining && call->age() <= most) break;
-    let_in ? calls.pop_back() : calls.pop_front();
-    CountHeld(-1);
-    let_in ? call->LetIn() : call->Refuse();
+  while (!crowd.empty()) {
+    Incoming* call = crowd.oldest();
+    bool has_room = call->HasRoom(kBrinkSeconds);
+    if (!has_room && crowd.newest()->HasRoom()) {
+      call = crowd.newest();
+      has_room = true;
+    }
+    if (has_room) {
+      crowd.LetIn(call->held_at());
+      CountHeld(-1);
+      call->LetIn();
+    } else if (front_.state_.draining || call->age() > most) {
+      crowd.Forget(call->held_at());
+      CountHeld(-1);
+      call->Refuse(WaitOf(call->info(), crowd));
+    } else {
+      return;
+    }
   }
 }
 
 Front::Front(ServerState* state, std::vector<const UnaryMethod*> methods)
     : state_(*state),
       methods_(std::move(methods)),
-      most_(2 * state->options.threads + state->options.max_queued_calls +
-            kOnTheWay),
+      most_(2 * state->options.threads +
+            std::max(kOnTheWay, MostReadCalls(state->options))),
+      most_held_(static_cast<int>(std::clamp<int64_t>(
+          state->options.memory_budget_bytes / 8 / kHeldBytes, kHeldAlways,
+          kMostHeld))),
       workers_({.threads = most_, .running = 4 * state->options.threads}) {}
 
 Front::~Front() = default;
@@ -451,18 +506,37 @@ bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
   const int before = ActiveIn(*lane);
   if (before >= gate.places(*lane)) return false;
   const double wait = gate.WaitBehind(*lane, before);
-  return wait == 0 || wait <= seconds;
+  if (wait == 0) return true;
+  return wait <= seconds && (wait <= kReadAheadSeconds ||
+                             before < kReadAheadCalls * state_.options.threads);
 }
 
-absl::Status Front::WhyNoRoom(const UnaryMethod& method) const {
+bool Front::MayWait(const UnaryMethod& method) const {
+  const int most = state_.options.max_queued_calls;
+  const bool is_long = method.info->habit.Usual() == Lane::kLong;
+  const int waiting = held_ + std::max(0, active_ - state_.options.threads);
+  return waiting < (is_long ? (most + 1) / 2 : most);
+}
+
+double Front::WaitInside(const UnaryMethod& method) const {
+  const std::optional<Lane> lane = method.info->habit.Usual();
+  return lane ? ActiveIn(*lane) * state_.gate.Pace(*lane) : 0;
+}
+
+double Front::Pace(const UnaryMethod& method) const {
+  const std::optional<Lane> lane = method.info->habit.Usual();
+  return lane ? state_.gate.Pace(*lane) : 0;
+}
+
+absl::Status Front::WhyNoRoom(const UnaryMethod& method, double wait,
+                              double deadline_in) const {
   if (state_.draining) {
     return Shed(ShedReason::kDraining, "the server is shutting down");
   }
-  if (const std::optional<Lane> lane = method.info->habit.Usual()) {
-    LOCUS_RETURN_IF_ERROR(state_.gate.CheckOpen(*lane));
-    const double wait = state_.gate.WaitBehind(*lane, ActiveIn(*lane));
-    if (wait > 0 && std::isfinite(wait)) return ComputeGate::TooLong(wait);
+  if (deadline_in < wait && wait <= state_.options.max_queue_seconds) {
+    return ComputeGate::TooLate(wait, Pace(method), deadline_in);
   }
+  if (wait > 0) return ComputeGate::TooLong(wait);
   return Shed(ShedReason::kQueueFull,
               "the server is busy with as many calls as it takes; try again");
 }

@@ -2,24 +2,27 @@
 // wait, some are turned away, and some are held at the door.
 //
 // A call is known before its message is read. If its method's calls usually
-// find a place, the message is read and a worker handles it. If they do not, it
-// is turned away at once, unread. That costs gRPC a tenth of a millisecond or
-// so on both sides, and whoever is turned away makes room for the next: under
-// ten times what a server can do, it would do nothing else. So only so many are
-// turned away in a second. The others are held, neither read nor answered, and
-// let in one after the other as places become free; the streams they take up
-// keep their connections from sending more.
+// find a place soon, the message is read and a worker handles it. If they do
+// not, it is held, neither read nor answered, and let in as places become free,
+// the first to come first. What is held takes no thread and little memory, and
+// the streams it takes up keep its connection from sending more.
+//
+// A call that would be held for too long, by our limits or by its own, is
+// turned away at once. That costs gRPC most of a tenth of a millisecond on both
+// sides, and whoever is turned away makes room for the next: under ten times
+// what a server can do, it would do nothing else. So only so many are turned
+// away in a second, and the rest are held for as long as any may wait.
+//
+// Among those, calls that have little time left give way to the last to come:
+// under such load all have waited in the client already, which sends the oldest
+// first, and who has been held is likely to give up before it is answered. To
+// let the first in first then did less in storms of a minute (`./run storm
+// --case attend`: 78 % of the peak at twice its rate).
 //
 // A message may take its time, but not its place for long: after a while others
 // are let in beside it, and if those that take their time still keep others
 // out, the slowest are sent away. An answer that its caller does not read takes
 // up memory, but nobody's place.
-//
-// The last to come is let in first: under such load calls have waited in the
-// client already, and who has been held for long has little time left. The
-// first to come first did less in storms of a minute: callers gave up on much
-// of what was done (`./run storm --case attend`: 78 % of the peak at twice its
-// rate).
 //
 // Why a completion queue: synchronous methods read every message, wake a thread
 // for each call and wait on a queue of its own, so that turning one away took a
@@ -76,7 +79,14 @@ class Front {
   // Whether a call that may wait for so long would find a place now, and what
   // it is told if not.
   bool HasRoom(const UnaryMethod& method, double seconds) const;
-  absl::Status WhyNoRoom(const UnaryMethod& method) const;
+  absl::Status WhyNoRoom(const UnaryMethod& method, double wait,
+                         double deadline_in) const;
+  // Whether one more may wait beside those that do.
+  bool MayWait(const UnaryMethod& method) const;
+  // How long it would wait for a slot, and how long calls like it take at that,
+  // as far as is known.
+  double WaitInside(const UnaryMethod& method) const;
+  double Pace(const UnaryMethod& method) const;
   // Calls of that lane that were let in and have not left.
   int ActiveIn(Lane lane) const {
     return active_in_lane_[static_cast<size_t>(lane)];
@@ -85,6 +95,7 @@ class Front {
   ServerState& state_;
   const std::vector<const UnaryMethod*> methods_;
   const int most_;  // calls that are read or handled at once
+  const int most_held_;
   std::atomic<int> active_{0};
   std::atomic<int> reading_{0};  // of those, whose message is not there yet
   std::atomic<int> open_{0};     // let in, and not heard of for the last time

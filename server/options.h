@@ -40,7 +40,7 @@ struct ServerOptions {
   // Threads that compute; 0: as many as the machine, or its cgroup, grants.
   int threads = 0;
   // Calls that may wait for a thread; more are refused as UNAVAILABLE.
-  int max_queued_calls = 128;
+  int max_queued_calls = 1000;
   // How long a call may be expected to wait; longer ones are refused, too.
   double max_queue_seconds = 2;
   // The largest message received or sent.

@@ -1,6 +1,7 @@
 // What all calls of one server share.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -46,6 +47,12 @@ class CallCounter {
   int64_t zeros_ = 0;  // how often the count came to zero
 };
 
+// Calls that wait with a thread each and their messages read. More than these
+// wait at the door.
+inline int MostReadCalls(const ServerOptions& options) {
+  return std::min(options.max_queued_calls, 128);
+}
+
 struct ServerState {
   // `resolved` has no zeros that stand for defaults.
   explicit ServerState(const ServerOptions& resolved)
@@ -53,7 +60,7 @@ struct ServerState {
         metrics(LOCUS_VERSION),
         budget(resolved.memory_budget_bytes),
         gate({.slots = resolved.threads,
-              .max_queued = resolved.max_queued_calls,
+              .max_queued = MostReadCalls(resolved),
               .max_wait_seconds = resolved.max_queue_seconds}),
         pool(resolved.threads, ComeSecond),
         background(resolved.threads, resolved.max_evaluations,

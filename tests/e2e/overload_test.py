@@ -8,6 +8,7 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -18,6 +19,7 @@ import numpy as np
 import wire
 from daemon import SANITIZED, Daemon
 
+LOCUS = os.environ.get("LOCUS", "locus")
 HEALTH_SECONDS = 2 if SANITIZED else 0.5
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 
@@ -51,6 +53,15 @@ def eventually(condition, seconds=10):
             return True
         time.sleep(0.02)
     return False
+
+
+def closed_loop(daemon, callers, *arguments):
+    """Callers of a method of a millisecond that wait for their answers, for some seconds."""
+    return subprocess.Popen(
+        [LOCUS, "load", "check-properties", "--scheme", "rope", "--server",
+         f"127.0.0.1:{daemon.grpc_port}", "--concurrency", str(callers), "--connections", "9",
+         "--duration", "4s", "-q", *arguments],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def thread_count(daemon):
@@ -132,6 +143,36 @@ class OverloadTest(unittest.TestCase):
         self.assertLess(time.monotonic() - start, 0.25)
         first.cancel()
         self.assert_idle()
+
+    def test_callers_that_wait_for_their_answers_all_get_them(self):
+        # Many more than have a place inside, and none of them may be overtaken for
+        # long: whoever waited for a second would be refused.
+        with Daemon("--threads=1", "--max-queue-seconds=1", "--log-calls=false") as daemon, \
+                tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "run.json")
+            with closed_loop(daemon, 40 if SANITIZED else 250, "-o", file) as callers:
+                self.assertEqual(callers.wait(), 0)
+            with open(file, encoding="utf-8") as text:
+                run = json.load(text)
+            self.assertEqual(list(run["statuses"]), ["OK"])
+            if not SANITIZED:
+                self.assertGreater(run["queue_us"]["p50"], 5e4, "nobody waits: make them more")
+
+    def test_what_cannot_be_done_in_time_is_refused_at_the_door(self):
+        callers = 100 if SANITIZED else 900
+        with Daemon("--threads=1", "--log-calls=false") as daemon, closed_loop(daemon, callers):
+            client = wire.Client(daemon.grpc_port)
+            self.addCleanup(client.close)
+            self.assertTrue(eventually(lambda: daemon.metric("locus_held_calls") > callers / 2))
+            request = wire.CheckPropertiesRequest()
+            request.schemes.add().rope.SetInParent()
+
+            def refused():
+                with self.assertRaises(grpc.RpcError) as caught:
+                    client(wire.CHECK_PROPERTIES, request, timeout=0.1)
+                return "its deadline is in" in caught.exception.details()
+
+            self.assertTrue(eventually(refused, 3))
 
     def test_rapid_cancels_leave_nothing_behind(self):
         method = self.client.method(wire.ATTEND)
