@@ -107,7 +107,10 @@ absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const Work& work,
   } else {
     method_.habit.Note(LaneOf(seconds));
   }
-  auto slot = state_.gate.Enter({seconds, deadline()}, stop);
+  auto slot = state_.gate.Enter({.seconds = seconds,
+                                 .deadline = deadline(),
+                                 .waited = Seconds(queue_time_)},
+                                stop);
   queue_time_ += Clock::now() - start;
   method_.metrics.queue_seconds->Observe(Seconds(queue_time_));
   if (slot.ok()) state_.metrics.admitted_calls(LaneOf(seconds)).Increment();

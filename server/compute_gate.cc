@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
-#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -95,14 +94,16 @@ bool ComputeGate::IsCrowded(Lane lane) const {
              places(lane) - limits_.slots;
 }
 
-absl::Status ComputeGate::CheckRoom(Lane lane, double wait) const {
+absl::Status ComputeGate::CheckRoom(Lane lane, double wait,
+                                    double waited) const {
   if (IsCrowded(lane)) {
     return Shed(ShedReason::kQueueFull,
                 absl::StrCat("the server is busy and ", At(lane).waiters.size(),
                              " calls like this are waiting already; try again"),
                 RetryDelay(wait));
   }
-  return wait > limits_.max_wait_seconds ? TooLong(wait) : absl::OkStatus();
+  return wait + waited > limits_.max_wait_seconds ? TooLong(wait)
+                                                  : absl::OkStatus();
 }
 
 absl::Status ComputeGate::TooLong(double wait) {
@@ -149,7 +150,7 @@ absl::StatusOr<ComputeGate::Slot> ComputeGate::Enter(const Applicant& applicant,
     return Slot(this, lane, applicant.seconds);
   }
   const double wait = ExpectedWait(queue);
-  LOCUS_RETURN_IF_ERROR(CheckRoom(lane, wait));
+  LOCUS_RETURN_IF_ERROR(CheckRoom(lane, wait, applicant.waited));
   LOCUS_RETURN_IF_ERROR(CheckDeadline(applicant, wait));
   queue.Note(applicant.seconds);
   const Workers::Wait waiting;
@@ -206,11 +207,14 @@ double ComputeGate::WaitBehind(Lane lane, int calls) const {
           ? 0
           : (calls - limits_.slots / 2.0) * queue.usual_seconds / limits_.slots;
   if (queue.computing < limits_.slots) return of_all;
-  const double of_those_here = ExpectedWait(queue);
-  if (IsCrowded(lane) || of_those_here > limits_.max_wait_seconds) {
-    return std::numeric_limits<double>::infinity();
-  }
-  return std::max(of_all, of_those_here);
+  return std::max(of_all, ExpectedWait(queue));
+}
+
+bool ComputeGate::IsShut(Lane lane) const {
+  const std::lock_guard lock(mutex_);
+  const Queue& queue = At(lane);
+  return queue.computing >= limits_.slots &&
+         (IsCrowded(lane) || ExpectedWait(queue) > limits_.max_wait_seconds);
 }
 
 double ComputeGate::Pace(Lane lane) const {

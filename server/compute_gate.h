@@ -69,6 +69,7 @@ class ComputeGate {
   struct Applicant {
     double seconds = 0;  // expected
     Clock::time_point deadline = Clock::time_point::max();
+    double waited = 0;  // seconds, elsewhere
   };
 
   // The right to compute, until it dies. Must not outlive the gate.
@@ -98,9 +99,10 @@ class ComputeGate {
 
   // How long a call would wait if so many others of its lane are before it, of
   // which not all need have come to the gate yet: as long as is expected of
-  // those that have, or of calls of late. Infinitely long if Enter would say
-  // no.
+  // those that have, or of calls of late.
   double WaitBehind(Lane lane, int calls) const;
+  // Whether Enter would say no to it now.
+  bool IsShut(Lane lane) const;
   // What such a call is told if that is too long, or too long for its deadline.
   static absl::Status TooLong(double wait);
   static absl::Status TooLate(double wait, double seconds, double deadline_in);
@@ -133,7 +135,8 @@ class ComputeGate {
   // These expect the lock to be held.
   double ExpectedWait(const Queue& queue) const;
   bool IsCrowded(Lane lane) const;
-  absl::Status CheckRoom(Lane lane, double wait) const;
+  // wait, waited: here, and elsewhere before.
+  absl::Status CheckRoom(Lane lane, double wait, double waited) const;
   absl::Status CheckDeadline(const Applicant& applicant, double wait) const;
 
   void Leave(Lane lane, double seconds);

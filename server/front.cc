@@ -11,7 +11,10 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "server/call.h"
+#include "server/crowd.h"
 #include "server/method.h"
 #include "server/pace.h"
 #include "server/queue_event.h"
@@ -48,12 +51,19 @@ constexpr int kHeldAlways = 1000;
 constexpr int kMostHeld = 10'000;
 constexpr int64_t kHeldBytes = int64_t{70} << 10;
 // Calls are read ahead of those that compute for so long, or so many for each
-// thread: the rest waits at the door, where it takes no thread and no memory.
+// thread: the rest waits at the door, where it takes no thread and less memory.
 constexpr double kReadAheadSeconds = 0.05;
 constexpr int kReadAheadCalls = 4;
-// Who has less time left than this beside what it has to wait is likely to give
-// up before it has the answer.
-constexpr double kBrinkSeconds = 0.25;
+// How long before its deadline a call should begin, that is not to be given up
+// before it is answered: a share of the time it came with, and never more than
+// that.
+constexpr double kSpareShare = 0.5;
+constexpr double kMostSpareSeconds = 0.25;
+// Who is one too many should come back a little later.
+constexpr absl::Duration kLeastDelay = absl::Milliseconds(100);
+// Calls that are turned away after they were held, before others are looked
+// after again.
+constexpr int kMostInARow = 64;
 // So long a message may take its place, or be read while others are kept out,
 // and how often it is looked at.
 constexpr std::chrono::seconds kPatience(2);
@@ -66,42 +76,13 @@ double Seconds(Duration duration) {
 
 }  // namespace
 
-// Calls of one method that are held.
-class Crowd {
- public:
-  using Calls = std::list<Incoming*>;
-
-  bool empty() const { return calls_.empty(); }
-  Incoming* oldest() const { return calls_.front(); }
-  Incoming* newest() const { return calls_.back(); }
-
-  // guess: at the seconds between two that are let in.
-  Calls::iterator Add(Incoming* call, double guess) {
-    if (calls_.empty()) pace_.Begin(guess, Clock::now());
-    return calls_.insert(calls_.end(), call);
-  }
-  void Forget(Calls::iterator call) { calls_.erase(call); }
-  void LetIn(Calls::iterator call) {
-    pace_.Step(Clock::now());
-    calls_.erase(call);
-  }
-  // How long another would be held if the oldest are let in first.
-  double Wait(double guess) const {
-    const auto before = static_cast<double>(calls_.size());
-    return (before + 1) * (calls_.empty() ? guess : pace_.seconds());
-  }
-
- private:
-  Calls calls_;  // oldest first
-  Pace pace_;    // of letting in, while some are held
-};
-
 // One of gRPC's queues, and the thread that attends to it.
 class Door {
  public:
-  Door(Front* front, std::unique_ptr<grpc::ServerCompletionQueue> queue,
-       int door_count)
+  Door(Front* front, size_t number,
+       std::unique_ptr<grpc::ServerCompletionQueue> queue, int door_count)
       : front_(*front),
+        number_(number),
         queue_{std::move(queue)},
         held_(front->methods_.size()) {
     for (const Lane lane : kLanes) {
@@ -125,7 +106,7 @@ class Door {
   // are all of these.
   void Arrive(Incoming* call);
   // A call that is held has gone away.
-  void Forget(Incoming* call, std::list<Incoming*>::iterator held);
+  void Forget(Incoming* call);
   // Keeps an eye on a call whose message is being read.
   std::list<Incoming*>::iterator Watch(Incoming* call);
   void Unwatch(std::list<Incoming*>::iterator call) { reading_.erase(call); }
@@ -133,23 +114,29 @@ class Door {
  private:
   void Run();
   grpc::CompletionQueue::NextStatus AwaitNext(void** tag, bool* ok);
-  void CountHeld(int change);
-  // Lets in, or sends away, what has been held for long enough.
+  void CountHeld(const Incoming& call, int change);
+  // Lets in, or turns away, who has been held for long enough.
   void TendHeld();
-  void TendHeld(Crowd& crowd);
+  bool LetOneIn(size_t method);
+  void TurnAwayWhoWaitedTooLong();
+  // Tells the other doors who of this one is next.
+  void TellOldest();
   // How long such a call would wait, at the door and inside.
-  double WaitOf(const UnaryMethod& method, const Crowd& crowd) const;
+  double WaitOf(const Incoming& call) const;
   // Whether a call that has no place is likely to get one in time.
   bool WillHaveRoom(const Incoming& call) const;
   // Sends away who has been read for too long.
   void TendReading();
 
   Front& front_;
+  const size_t number_;
   EventQueue queue_;
   std::vector<Allowance> allowances_;  // of each lane
-  std::vector<Crowd> held_;            // of each method
+  std::vector<Crowd<Incoming>> held_;  // of each method
   int held_count_ = 0;
   size_t next_tended_ = 0;        // the method whose held calls are next
+  bool has_more_to_do_ = false;   // whatever happens or not
+  bool has_told_ = false;         // the other doors that somebody waits
   std::list<Incoming*> reading_;  // oldest first
   grpc::Alarm closing_;           // has no tag
   std::thread thread_;
@@ -179,17 +166,14 @@ class Incoming {
     stream_.Read(&request_, read_.tag());
   }
 
-  // wait: what such a call has to expect.
-  void Refuse(double wait) {
+  void Refuse(const absl::Status& why) {
     is_held_ = false;
-    const absl::Status why = front().WhyNoRoom(info(), wait, deadline_in());
     stream_.Finish(CallToCount()->Finish(why), sent_.tag());
   }
 
-  // `place`: among those that are held.
-  void Hold(std::list<Incoming*>::iterator place) {
+  void Hold() {
     is_held_ = true;
-    held_at_ = place;
+    held_lane_ = info().info->habit.Usual();
   }
 
   // Lets others in beside a call whose message takes its time.
@@ -203,29 +187,40 @@ class Incoming {
   const UnaryMethod& info() const { return *front().methods_[method_]; }
   size_t method() const { return method_; }
   Clock::duration age() const { return Clock::now() - came_; }
-  // How long it may still wait, by our limits and by its own.
-  double seconds_left(double spare = 0) const {
-    const double longest = (is_held_ ? kShareOfHeld : kShareOfNew) *
-                           front().state_.options.max_queue_seconds;
-    return std::min(longest - Seconds(age()), deadline_in() - spare);
-  }
   double deadline_in() const {
     return Seconds(context_.deadline() - std::chrono::system_clock::now());
   }
-  // `spare`: how long before its deadline it should begin.
-  bool HasRoom(double spare = 0) const {
-    return front().HasRoom(info(), seconds_left(spare));
+  bool HasRoom() const {
+    return front().HasRoom(info(), SecondsLeft(0, Clock::now()));
   }
-  std::list<Incoming*>::iterator held_at() const { return held_at_; }
+  // Whether it would begin in time, and with time to spare, if it waited for so
+  // long from now on.
+  bool HasTimeFor(double wait, Clock::time_point now) const {
+    return wait <= SecondsLeft(spare_seconds_, now);
+  }
+  // Of those that are held, in the crowd of its method.
+  Crowd<Incoming>::Place place;
+  std::optional<Lane> held_lane() const { return held_lane_; }
+  Clock::time_point came() const { return came_; }
   Clock::duration read_for() const { return Clock::now() - let_in_; }
 
  private:
   Front& front() const { return door_.front(); }
 
+  // How long it may still wait, by our limits and by its own.
+  double SecondsLeft(double spare, Clock::time_point now) const {
+    const double longest = (is_held_ ? kShareOfHeld : kShareOfNew) *
+                           front().state_.options.max_queue_seconds;
+    return std::min(longest, came_with_seconds_ - spare) - Seconds(now - came_);
+  }
+
   // What gRPC tells of it; the last of these deletes it.
   void Arrived(bool ok) {
     if (!ok) return delete this;  // the server is shut down; no other comes
     came_ = Clock::now();
+    came_with_seconds_ = deadline_in();
+    spare_seconds_ =
+        std::min(kMostSpareSeconds, kSpareShare * came_with_seconds_);
     if (door_.is_closed()) {  // it came as the server went
       is_sent_ = true;
       return;
@@ -247,7 +242,7 @@ class Incoming {
   void Ended(bool /*ok*/) {
     is_over_ = true;
     if (is_held_) {
-      door_.Forget(this, held_at_);
+      door_.Forget(this);
       CountGone();
       delete this;
     } else if (is_sent_) {
@@ -316,11 +311,13 @@ class Incoming {
   // Counts the call, and holds its memory until the answer is sent.
   std::optional<Call> call_;
   std::optional<Lane> lane_;
+  std::optional<Lane> held_lane_;  // when it was held
   Clock::time_point came_;
+  double came_with_seconds_ = 0;  // until its deadline
+  double spare_seconds_ = 0;
   Clock::time_point let_in_;
   Clock::time_point read_at_;
   Clock::duration held_for_{};
-  std::list<Incoming*>::iterator held_at_;
   std::list<Incoming*>::iterator watched_;
   std::atomic<bool> is_handled_ = false;
   bool is_let_in_ = false;
@@ -358,9 +355,9 @@ grpc::CompletionQueue::NextStatus Door::AwaitNext(void** tag, bool* ok) {
     return queue()->Next(tag, ok) ? grpc::CompletionQueue::GOT_EVENT
                                   : grpc::CompletionQueue::SHUTDOWN;
   }
-  return queue()->AsyncNext(tag, ok,
-                            std::chrono::system_clock::now() +
-                                (held_count_ > 0 ? kLook : kLookAtReading));
+  auto until = std::chrono::system_clock::now();
+  if (!has_more_to_do_) until += held_count_ > 0 ? kLook : kLookAtReading;
+  return queue()->AsyncNext(tag, ok, until);
 }
 
 void Door::Run() {
@@ -378,7 +375,7 @@ void Door::Run() {
       }
     }
     if (!reading_.empty()) TendReading();
-    if (held_count_ > 0) TendHeld();
+    if (held_count_ > 0 || has_told_) TendHeld();
   }
 }
 
@@ -387,79 +384,110 @@ std::list<Incoming*>::iterator Door::Watch(Incoming* call) {
 }
 
 void Door::TendReading() {
-  const double longest = kShareOfNew * front_.state_.options.max_queue_seconds;
   int left = front_.reading_;
   for (Incoming* const call : reading_) {
     if (call->read_for() <= kPatience) return;
     call->LeaveLane();
-    if (left-- >= front_.most_ / 4 && !front_.HasRoom(call->info(), longest)) {
+    if (left-- >= front_.most_ / 4 && front_.active_ >= front_.most_) {
       call->GiveUp();
     }
   }
 }
 
 void Door::Arrive(Incoming* call) {
-  Crowd& crowd = held_[call->method()];
-  if (crowd.empty() && call->HasRoom()) return call->LetIn();
-  // Who has no lane takes less than to be turned away.
+  const size_t method = call->method();
+  if (held_[method].empty() && call->HasRoom() &&
+      !front_.IsOlderElsewhere(number_, method, call->came())) {
+    return call->LetIn();
+  }
+  // Who has no lane mostly takes less than to be turned away.
   const std::optional<Lane> lane = call->info().info->habit.Usual();
   if (front_.state_.draining || front_.held_ >= front_.most_held_ ||
       (lane && !WillHaveRoom(*call) &&
        allowances_[static_cast<size_t>(*lane)].Take(Clock::now()))) {
-    return call->Refuse(WaitOf(call->info(), crowd));
+    return call->Refuse(
+        front_.WhyNoRoom(call->info(), WaitOf(*call), call->deadline_in()));
   }
-  call->Hold(crowd.Add(call, front_.Pace(call->info())));
-  CountHeld(1);
+  call->Hold();
+  held_[method].Add(call, front_.Pace(call->info()), Clock::now());
+  CountHeld(*call, 1);
 }
 
-double Door::WaitOf(const UnaryMethod& method, const Crowd& crowd) const {
-  return crowd.Wait(front_.Pace(method)) + front_.WaitInside(method);
+double Door::WaitOf(const Incoming& call) const {
+  return held_[call.method()].Wait(front_.Pace(call.info()), Clock::now()) +
+         front_.WaitInside(call.info());
 }
 
 bool Door::WillHaveRoom(const Incoming& call) const {
   return front_.MayWait(call.info()) &&
-         WaitOf(call.info(), held_[call.method()]) <= call.seconds_left();
+         call.HasTimeFor(WaitOf(call), Clock::now());
 }
 
-void Door::Forget(Incoming* call, std::list<Incoming*>::iterator held) {
-  held_[call->method()].Forget(held);
-  CountHeld(-1);
+void Door::Forget(Incoming* call) {
+  held_[call->method()].Remove(call);
+  CountHeld(*call, -1);
 }
 
-void Door::CountHeld(int change) {
+void Door::CountHeld(const Incoming& call, int change) {
   held_count_ += change;
+  if (const std::optional<Lane> lane = call.held_lane()) {
+    front_.held_in_lane_[static_cast<size_t>(*lane)] += change;
+  }
   if ((front_.held_ += change) == 0) front_.held_.notify_all();
 }
 
-// Each time another method is the first to get what room there is.
 void Door::TendHeld() {
-  for (size_t n = 0; n < held_.size(); ++n) {
-    TendHeld(held_[(next_tended_ + n) % held_.size()]);
+  // One of each method in turn, until nobody gets in any more.
+  for (size_t refused = 0; refused < held_.size();) {
+    refused = LetOneIn(next_tended_) ? 0 : refused + 1;
+    next_tended_ = (next_tended_ + 1) % held_.size();
   }
-  next_tended_ = (next_tended_ + 1) % held_.size();
+  TurnAwayWhoWaitedTooLong();
+  TellOldest();
 }
 
-void Door::TendHeld(Crowd& crowd) {
+bool Door::LetOneIn(size_t method) {
+  Crowd<Incoming>& crowd = held_[method];
+  if (crowd.empty()) return false;
+  const double inside = front_.WaitInside(*front_.methods_[method]);
+  const Clock::time_point now = Clock::now();
+  Incoming* const call = crowd.Next(
+      [&](const Incoming& each) { return !each.HasTimeFor(inside, now); }, now);
+  if (!call->HasRoom() ||
+      front_.IsOlderElsewhere(number_, method, call->came())) {
+    return false;
+  }
+  crowd.LetIn(call, now);
+  CountHeld(*call, -1);
+  call->LetIn();
+  return true;
+}
+
+void Door::TurnAwayWhoWaitedTooLong() {
   const std::chrono::duration<double> most(
       front_.state_.options.max_queue_seconds);
-  while (!crowd.empty()) {
-    Incoming* call = crowd.oldest();
-    bool has_room = call->HasRoom(kBrinkSeconds);
-    if (!has_room && crowd.newest()->HasRoom()) {
-      call = crowd.newest();
-      has_room = true;
+  const auto is_over = [&](const Incoming& call) {
+    return front_.state_.draining || call.age() > most;
+  };
+  int left = kMostInARow;
+  for (Crowd<Incoming>& crowd : held_) {
+    for (; left > 0; --left) {
+      Incoming* const call = crowd.NextToLeave(is_over);
+      if (call == nullptr) break;
+      const double wait = WaitOf(*call);
+      Forget(call);
+      call->Refuse(front_.WhyNoRoom(call->info(), wait, call->deadline_in()));
     }
-    if (has_room) {
-      crowd.LetIn(call->held_at());
-      CountHeld(-1);
-      call->LetIn();
-    } else if (front_.state_.draining || call->age() > most) {
-      crowd.Forget(call->held_at());
-      CountHeld(-1);
-      call->Refuse(WaitOf(call->info(), crowd));
-    } else {
-      return;
-    }
+  }
+  has_more_to_do_ = left == 0;
+}
+
+void Door::TellOldest() {
+  has_told_ = held_count_ > 0;
+  for (size_t method = 0; method < held_.size(); ++method) {
+    const Incoming* const oldest = held_[method].OldestIfNext();
+    front_.TellOldest(number_, method,
+                      oldest ? oldest->came() : Clock::time_point::max());
   }
 }
 
@@ -479,9 +507,12 @@ void Front::AddQueues(grpc::ServerBuilder* builder) {
   // One thread can attend to what two can compute.
   const int count = std::max(1, state_.options.threads / 2);
   for (int i = 0; i < count; ++i) {
-    doors_.push_back(
-        std::make_unique<Door>(this, builder->AddCompletionQueue(), count));
+    doors_.push_back(std::make_unique<Door>(
+        this, doors_.size(), builder->AddCompletionQueue(), count));
   }
+  oldest_ = std::vector<std::atomic<Clock::time_point>>(doors_.size() *
+                                                        methods_.size());
+  for (auto& oldest : oldest_) oldest = Clock::time_point::max();
 }
 
 EventQueue* Front::first_queue() { return doors_.front()->events(); }
@@ -501,10 +532,10 @@ void Front::Shutdown() {
 bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
   if (state_.draining || active_ >= most_) return false;
   const std::optional<Lane> lane = method.info->habit.Usual();
-  if (!lane) return true;
+  if (!lane) return seconds > 0;
   const ComputeGate& gate = state_.gate;
   const int before = ActiveIn(*lane);
-  if (before >= gate.places(*lane)) return false;
+  if (before >= gate.places(*lane) || gate.IsShut(*lane)) return false;
   const double wait = gate.WaitBehind(*lane, before);
   if (wait == 0) return true;
   return wait <= seconds && (wait <= kReadAheadSeconds ||
@@ -513,19 +544,42 @@ bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
 
 bool Front::MayWait(const UnaryMethod& method) const {
   const int most = state_.options.max_queued_calls;
-  const bool is_long = method.info->habit.Usual() == Lane::kLong;
-  const int waiting = held_ + std::max(0, active_ - state_.options.threads);
-  return waiting < (is_long ? (most + 1) / 2 : most);
+  const int computing = state_.options.threads;
+  if (method.info->habit.Usual() == Lane::kLong &&
+      held_in_lane_[static_cast<size_t>(Lane::kLong)] +
+              std::max(0, ActiveIn(Lane::kLong) - computing) >=
+          (most + 1) / 2) {
+    return false;
+  }
+  return held_ + std::max(0, active_ - computing) < most;
 }
 
 double Front::WaitInside(const UnaryMethod& method) const {
   const std::optional<Lane> lane = method.info->habit.Usual();
-  return lane ? ActiveIn(*lane) * state_.gate.Pace(*lane) : 0;
+  return lane ? state_.gate.WaitBehind(*lane, ActiveIn(*lane)) : 0;
 }
 
 double Front::Pace(const UnaryMethod& method) const {
   const std::optional<Lane> lane = method.info->habit.Usual();
-  return lane ? state_.gate.Pace(*lane) : 0;
+  return lane ? state_.gate.Pace(*lane) * static_cast<double>(doors_.size())
+              : 0;
+}
+
+void Front::TellOldest(size_t door, size_t method, Clock::time_point came) {
+  oldest_[door * methods_.size() + method].store(came,
+                                                 std::memory_order_relaxed);
+}
+
+bool Front::IsOlderElsewhere(size_t door, size_t method,
+                             Clock::time_point came) const {
+  for (size_t other = 0; other < doors_.size(); ++other) {
+    if (other == door) continue;
+    const Clock::time_point oldest =
+        oldest_[other * methods_.size() + method].load(
+            std::memory_order_relaxed);
+    if (oldest < came - 2 * kLook) return true;
+  }
+  return false;
 }
 
 absl::Status Front::WhyNoRoom(const UnaryMethod& method, double wait,
@@ -533,12 +587,19 @@ absl::Status Front::WhyNoRoom(const UnaryMethod& method, double wait,
   if (state_.draining) {
     return Shed(ShedReason::kDraining, "the server is shutting down");
   }
-  if (deadline_in < wait && wait <= state_.options.max_queue_seconds) {
-    return ComputeGate::TooLate(wait, Pace(method), deadline_in);
+  // Nobody is held for longer, so that then there is room.
+  wait = std::min(wait, state_.options.max_queue_seconds);
+  if (!MayWait(method)) {
+    return Shed(ShedReason::kQueueFull,
+                absl::StrCat("the server is busy and ", held_ + active_,
+                             " calls are there already; try again"),
+                std::max(kLeastDelay, absl::Seconds(wait / 2)));
   }
-  if (wait > 0) return ComputeGate::TooLong(wait);
-  return Shed(ShedReason::kQueueFull,
-              "the server is busy with as many calls as it takes; try again");
+  if (deadline_in >= wait) return ComputeGate::TooLong(wait);
+  const std::optional<Lane> lane = method.info->habit.Usual();
+  return ComputeGate::TooLate(
+      wait, lane ? state_.gate.Pace(*lane) * state_.options.threads : 0,
+      deadline_in);
 }
 
 }  // namespace locus::server

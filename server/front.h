@@ -13,7 +13,7 @@
 // what a server can do, it would do nothing else. So only so many are turned
 // away in a second, and the rest are held for as long as any may wait.
 //
-// Among those, calls that have little time left give way to the last to come:
+// Where many of those have little time left, the last to come is let in first:
 // under such load all have waited in the client already, which sends the oldest
 // first, and who has been held is likely to give up before it is answered. To
 // let the first in first then did less in storms of a minute (`./run storm
@@ -38,6 +38,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -73,6 +74,7 @@ class Front {
   int held() const { return held_; }
 
  private:
+  using Clock = std::chrono::steady_clock;
   friend class Door;
   friend class Incoming;
 
@@ -87,6 +89,12 @@ class Front {
   // as far as is known.
   double WaitInside(const UnaryMethod& method) const;
   double Pace(const UnaryMethod& method) const;
+  // When the call came that is next at a door; and whether one that came
+  // notably earlier than `came` is next at another. Places become free at one
+  // door after the other, but are for all.
+  void TellOldest(size_t door, size_t method, Clock::time_point came);
+  bool IsOlderElsewhere(size_t door, size_t method,
+                        Clock::time_point came) const;
   // Calls of that lane that were let in and have not left.
   int ActiveIn(Lane lane) const {
     return active_in_lane_[static_cast<size_t>(lane)];
@@ -101,6 +109,8 @@ class Front {
   std::atomic<int> open_{0};     // let in, and not heard of for the last time
   std::array<std::atomic<int>, std::size(kLanes)> active_in_lane_{};
   std::atomic<int> held_{0};
+  std::array<std::atomic<int>, std::size(kLanes)> held_in_lane_{};
+  std::vector<std::atomic<Clock::time_point>> oldest_;  // by door and method
   std::vector<std::unique_ptr<Door>> doors_;
   Workers workers_;
 };

@@ -27,10 +27,13 @@ class Pace {
     last_ = now;
   }
   double seconds() const { return seconds_; }
+  double since_last(PaceClock::time_point now) const {
+    return SecondsBetween(last_, now);
+  }
 
  private:
   // Steps come in bunches.
-  static constexpr double kLastWeight = 1.0 / 32;
+  static constexpr double kLastWeight = 1.0 / 128;
 
   double seconds_ = 0;
   PaceClock::time_point last_;

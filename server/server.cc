@@ -11,6 +11,7 @@
 #include <initializer_list>
 #include <limits>
 #include <mutex>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -54,6 +55,7 @@ constexpr int kLeastPingMilliseconds = 10'000;
 // once calls are done: who sent one before it heard that we go is still told
 // to go elsewhere.
 constexpr std::chrono::milliseconds kLastBytes(1000);
+constexpr std::chrono::milliseconds kLookAtHeld(5);
 
 // Switches that hold for the whole process.
 void PrepareProcess() {
@@ -306,6 +308,11 @@ class Server::Impl {
         std::chrono::duration<double>(state_.options.grace_seconds));
     const auto start = std::chrono::steady_clock::now();
     state_.evaluations_end = StopBefore(start + grace, start);
+    // Who is held is turned away; the rest is done.
+    while (front_.held() > 0 &&
+           std::chrono::steady_clock::now() < start + grace) {
+      std::this_thread::sleep_for(kLookAtHeld);
+    }
     const bool done = state_.calls.WaitForNone(start + grace);
     if (listener_ != nullptr) listener_->Stop();
     const auto now = std::chrono::system_clock::now();

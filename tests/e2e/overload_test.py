@@ -146,20 +146,26 @@ class OverloadTest(unittest.TestCase):
 
     def test_callers_that_wait_for_their_answers_all_get_them(self):
         # Many more than have a place inside, and none of them may be overtaken for
-        # long: whoever waited for a second would be refused.
-        with Daemon("--threads=1", "--max-queue-seconds=1", "--log-calls=false") as daemon, \
-                tempfile.TemporaryDirectory() as folder:
-            file = os.path.join(folder, "run.json")
-            with closed_loop(daemon, 40 if SANITIZED else 250, "-o", file) as callers:
-                self.assertEqual(callers.wait(), 0)
-            with open(file, encoding="utf-8") as text:
-                run = json.load(text)
-            self.assertEqual(list(run["statuses"]), ["OK"])
-            if not SANITIZED:
-                self.assertGreater(run["queue_us"]["p50"], 5e4, "nobody waits: make them more")
+        # long: whoever waited for two seconds would be refused. Eight threads have
+        # four doors, none of which may keep places to itself.
+        for threads in (1, 8):
+            with self.subTest(threads=threads), \
+                    Daemon(f"--threads={threads}", "--log-calls=false") as daemon, \
+                    tempfile.TemporaryDirectory() as folder:
+                file = os.path.join(folder, "run.json")
+                with closed_loop(daemon, 40 if SANITIZED else 400, "-o", file) as callers:
+                    callers.wait()
+                with open(file, encoding="utf-8") as text:
+                    run = json.load(text)
+                calls = sum(run["statuses"].values())
+                # A machine that stands still for a moment may turn a few away.
+                self.assertGreaterEqual(run["statuses"]["OK"], 0.99 * calls, run["statuses"])
+                if not SANITIZED:
+                    self.assertGreater(run["queue_us"]["p50"], 5e4,
+                                       "nobody waits: make them more")
 
     def test_what_cannot_be_done_in_time_is_refused_at_the_door(self):
-        callers = 100 if SANITIZED else 900
+        callers = 60 if SANITIZED else 500
         with Daemon("--threads=1", "--log-calls=false") as daemon, closed_loop(daemon, callers):
             client = wire.Client(daemon.grpc_port)
             self.addCleanup(client.close)
@@ -168,9 +174,14 @@ class OverloadTest(unittest.TestCase):
             request.schemes.add().rope.SetInParent()
 
             def refused():
-                with self.assertRaises(grpc.RpcError) as caught:
+                try:
                     client(wire.CHECK_PROPERTIES, request, timeout=0.1)
-                return "its deadline is in" in caught.exception.details()
+                except grpc.RpcError as error:
+                    if error.code() == grpc.StatusCode.UNAVAILABLE:
+                        self.assertIn("its deadline is in", error.details())
+                        self.assertIn("grpc-retry-pushback-ms", dict(error.trailing_metadata()))
+                        return True
+                return False
 
             self.assertTrue(eventually(refused, 3))
 

@@ -146,7 +146,7 @@ class Storm:
     def peak(self, case):
         """Beside the same questions as a storm: they take some of it, too."""
         with Probe(self.daemon, self.client):
-            run = self.load(case, min(8, self.options.seconds), "--concurrency", "16")
+            run = self.load(case, min(20, self.options.seconds), "--concurrency", "16")
             return run["throughput"]
 
     def run(self, case):

@@ -90,17 +90,28 @@ TEST(ComputeGateTest, WaitBehindIsNoLessThanTheQueue) {
   EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 0), 1.5, 1e-9);
 }
 
-TEST(ComputeGateTest, WhoWouldBeTurnedAwayWouldWaitForEver) {
-  constexpr double kForEver = std::numeric_limits<double>::infinity();
+TEST(ComputeGateTest, IsShutForWhoWouldBeTurnedAway) {
   ComputeGate full({.slots = 1, .max_queued = 0, .max_wait_seconds = 100});
   ComputeGate slow({.slots = 1, .max_queued = 8, .max_wait_seconds = 0.1});
   for (ComputeGate* const gate : {&full, &slow}) {
-    EXPECT_EQ(gate->WaitBehind(Lane::kLong, 0), 0);
+    EXPECT_FALSE(gate->IsShut(Lane::kLong));
     const auto slot = gate->Enter(kLong, {});
-    EXPECT_EQ(gate->WaitBehind(Lane::kLong, 0), kForEver);
+    EXPECT_TRUE(gate->IsShut(Lane::kLong));
     // The other lane is none of its business.
-    EXPECT_EQ(gate->WaitBehind(Lane::kShort, 0), 0);
+    EXPECT_FALSE(gate->IsShut(Lane::kShort));
   }
+}
+
+TEST(ComputeGateTest, WhatACallWaitedElsewhereCounts) {
+  ComputeGate gate({.slots = 1, .max_queued = 8, .max_wait_seconds = 1});
+  const auto slot = gate.Enter(kLong, {});
+  ASSERT_TRUE(slot.ok());
+  Applicant late = kLong;
+  late.waited = 0.75;  // beside half of a second that it would wait here
+  ExpectShed(gate.Enter(late, {}), ShedReason::kQueueFull);
+  late.waited = 0.25;
+  Crowd crowd(&gate);
+  crowd.Add(late);
 }
 
 TEST(ComputeGateTest, WhoWouldWaitTooLongComesBackWhenHalfIsDone) {
