@@ -479,7 +479,7 @@ void Door::TurnAwayWhoWaitedTooLong() {
       call->Refuse(front_.WhyNoRoom(call->info(), wait, call->deadline_in()));
     }
   }
-  has_more_to_do_ = left == 0;
+  has_more_to_do_ = left == 0 && held_count_ > 0;
 }
 
 void Door::TellOldest() {
