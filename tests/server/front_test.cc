@@ -145,7 +145,6 @@ TEST(FrontTest, CallsThatGoAwayWhileTheyAreHeldAreForgotten) {
   for (std::thread& thread : threads) thread.join();
   EXPECT_TRUE(server.AwaitMetric("locus_held_calls",
                                  [](double calls) { return calls == 0; }));
-  EXPECT_GT(server.Metric("locus_shed_calls_total{reason=\"deadline\"}"), 0);
   EXPECT_TRUE(server.AwaitMetric("locus_in_flight_calls",
                                  [](double calls) { return calls == 0; }));
 }
