@@ -38,12 +38,12 @@
 
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "server/compute_gate.h"
+#include "server/pace.h"
 #include "server/queue_event.h"
 #include "server/state.h"
 #include "server/unary_method.h"
@@ -51,8 +51,8 @@
 
 namespace locus::server {
 
-class Door;
-class Incoming;
+class Door;      // of one thread
+class Incoming;  // a call
 
 class Front {
  public:
@@ -74,7 +74,7 @@ class Front {
   int held() const { return held_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
+  using Clock = PaceClock;
   friend class Door;
   friend class Incoming;
 
