@@ -13,15 +13,16 @@ using Clock = PaceClock;
 
 // Calls of each method that gRPC may have in store for us at any time.
 constexpr int kRequested = 32;
-// Calls of a lane turned away in a second, for each thread that computes: a
-// hundredth of its time, or three for long ones, of which fewer come: all that
+// Calls of a lane turned away in a second, for each thread that computes: two
+// hundredths of its time, or three for long ones, of which fewer come: all that
 // are too many hear so at once, at ten times what can be done. Those that are
 // held for too long come on top.
 constexpr double RefusalsPerSecond(Lane lane) {
-  return lane == Lane::kShort ? 50 : 300;
+  return lane == Lane::kShort ? 200 : 300;
 }
-// So many may be turned away at once after a quiet time.
-constexpr double kMostAtOnce = 300;
+// So many may be turned away at once after a quiet time, a tenth of a second's
+// work: all of a burst that are too many.
+constexpr double kMostAtOnce = 1000;
 // Calls that are turned away after they were held, before others are looked
 // after again.
 constexpr int kMostInARow = 64;
@@ -42,7 +43,7 @@ Door::Door(Front* front, size_t number,
       static_cast<double>(front->state_.options.threads) / door_count;
   for (const Lane lane : kLanes) {
     allowances_.emplace_back(RefusalsPerSecond(lane) * threads,
-                             kMostAtOnce, Clock::now());
+                             kMostAtOnce * threads, Clock::now());
   }
 }
 

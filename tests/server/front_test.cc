@@ -2,6 +2,7 @@
 // in.
 #include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <string>
@@ -49,16 +50,20 @@ class Crowd {
       codes.push_back(answer->status.error_code());
       if (answer->status.error_code() == grpc::UNAVAILABLE &&
           !Trailer(answer->context, "x-request-id").empty()) {
-        ++told_;
         EXPECT_TRUE(DetailsOf(answer->status).retry.has_value());
         EXPECT_NE(Trailer(answer->context, "grpc-retry-pushback-ms"), "");
+        refused_after_us_.push_back(
+            std::stoll(Trailer(answer->context, "locus-queue-us")));
       }
     }
     queue.Shutdown();
     return codes;
   }
-  // How many were told, of all calls so far.
-  int told() const { return told_; }
+  // How many were told, of all calls so far, and how long after they came.
+  int told() const { return static_cast<int>(refused_after_us_.size()); }
+  const std::vector<int64_t>& refused_after_us() const {
+    return refused_after_us_;
+  }
 
  private:
   struct Answer {
@@ -72,7 +77,7 @@ class Crowd {
 
   std::vector<std::unique_ptr<v1::EvaluationService::Stub>> stubs_;
   v1::CheckPropertiesRequest request_;
-  int told_ = 0;
+  std::vector<int64_t> refused_after_us_;
 };
 
 ServerOptions Narrow() {
@@ -105,22 +110,41 @@ TEST(FrontTest, EveryCallOfACrowdIsDoneOrTurnedAway) {
   EXPECT_EQ(Count(crowd.CallAll(1), grpc::OK), 1);
 }
 
+// Those that find no place are not held for as long as any may wait.
+TEST(FrontTest, OfABurstAllThatAreTooManyHearSoAtOnce) {
+  ServerOptions options = TestOptions();
+  options.threads = 1;
+  options.max_queued_calls = 50;
+  TestServer server(options);
+  Crowd crowd(server.server().grpc_port(), 12);
+  // What they take is known then.
+  ASSERT_EQ(Count(crowd.CallAll(40), grpc::OK), 40);
+  const auto codes = crowd.CallAll(900);
+  EXPECT_GT(Count(codes, grpc::OK), 0);
+  ASSERT_GT(crowd.told(), 400);
+  // One that the machine lets wait may be among them.
+  EXPECT_LE(std::count_if(crowd.refused_after_us().begin(),
+                          crowd.refused_after_us().end(),
+                          [](int64_t micros) { return micros > 5000; }),
+            crowd.told() / 50);
+}
+
 TEST(FrontTest, WhoIsHeldWhenTheServerLeavesIsTurnedAway) {
   auto server = std::make_unique<TestServer>(Narrow());
-  Crowd crowd(server->server().grpc_port(), 12);
+  Crowd crowd(server->server().grpc_port(), 24);
   crowd.CallAll(1);
   std::thread leaving([&] {
     EXPECT_TRUE(server->AwaitMetric("locus_held_calls",
                                     [](double calls) { return calls > 0; }));
     server->server().Shutdown();
   });
-  const auto codes = crowd.CallAll(1200);
+  const auto codes = crowd.CallAll(2400);
   leaving.join();
   EXPECT_GT(crowd.told(), 0);
   // Whoever came too late found nobody.
   EXPECT_EQ(Count(codes, grpc::OK) + Count(codes, grpc::UNAVAILABLE) +
                 Count(codes, grpc::CANCELLED),
-            1200);
+            2400);
 }
 
 TEST(FrontTest, CallsThatGoAwayWhileTheyAreHeldAreForgotten) {
