@@ -134,6 +134,21 @@ class Daemon:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
+    def computing_seconds(self):
+        """What of that the threads have that compute, which are a little nicer than the
+        rest."""
+        ticks = 0
+        for thread in os.listdir(f"/proc/{self.process.pid}/task"):
+            try:
+                with open(f"/proc/{self.process.pid}/task/{thread}/stat",
+                          encoding="ascii") as stat:
+                    fields = stat.read().rsplit(")", 1)[1].split()
+            except OSError:
+                continue  # it ended meanwhile
+            if int(fields[16]) > os.getpriority(os.PRIO_PROCESS, self.process.pid):
+                ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def forget_peak(self):
         """From here on VmHWM is the largest size since."""
         with open(f"/proc/{self.process.pid}/clear_refs", "w", encoding="ascii") as file:

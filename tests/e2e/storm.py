@@ -8,7 +8,10 @@ as much in an open loop, and measures meanwhile: goodput, the latency of the cal
 that were admitted, the server's memory and processor time, and how soon health
 and metrics answer; after it, how long until a call takes what it took before.
 What machines can do varies from minute to minute where others use them, too: the
-peak that goodput is compared with is the mean of that before and that after.
+peak that goodput is compared with is the mean of that before and that after. What
+does not vary is how the server spends its processor time: "computing" is the share of
+it that calls are computed in, in the storm and at the peaks; the rest goes to gRPC and
+the door, and to calls that came to nothing.
 
 With two processors or more the server has one of its own, and the callers
 another: on one they would take from each other what is to be measured.
@@ -100,6 +103,18 @@ class Probe:
             thread.join()
 
 
+class Share:
+    """Of a server's processor time, what goes into computing."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self._start = daemon.cpu_seconds(), daemon.computing_seconds()
+
+    def so_far(self):
+        all_of_it = self.daemon.cpu_seconds() - self._start[0]
+        return (self.daemon.computing_seconds() - self._start[1]) / max(all_of_it, 1e-9)
+
+
 class Storm:
     def __init__(self, options):
         self.options = options
@@ -144,32 +159,39 @@ class Storm:
         return time.monotonic() - start
 
     def peak(self, case):
-        """Beside the same questions as a storm: they take some of it, too."""
+        """Calls in a second, and the share of computing. Beside the same questions as a
+        storm: they take some of it, too."""
         with Probe(self.daemon, self.client):
+            share = Share(self.daemon)
             run = self.load(case, min(20, self.options.seconds), "--concurrency", "16")
-            return run["throughput"]
+            return run["throughput"], share.so_far()
 
     def run(self, case):
         """The rows of one case, and what is wrong with them."""
         usual = self.usual_seconds()
-        first_peak = peak = self.peak(case)
+        peak, peak_share = self.peak(case)
+        first_peak = peak
         print(f"{case}: peak {peak:.0f} calls/s, a small call takes {usual * 1e3:.2f} ms",
               flush=True)
         problems = []
         for factor in (2, 10):
-            peak_before = peak
+            peak_before, share_before = peak, peak_share
             before, start = self.daemon.cpu_seconds(), time.monotonic()
             with Probe(self.daemon, self.client) as probe:
+                computing = Share(self.daemon)
                 run = self.load(case, self.options.seconds, "--rate",
                                 f"{factor * first_peak:.0f}", "--poisson")
+                storm_share = computing.so_far()
             recovery = self.recovery_seconds(usual)
             busy = (self.daemon.cpu_seconds() - before) / (time.monotonic() - start)
-            peak = self.peak(case)
+            peak, peak_share = self.peak(case)
             rows = seconds_of_storm(run)
             share = rate(rows, "ok") / statistics.mean((peak_before, peak))
             row = {
                 "peaks": f"{peak_before:.0f}, {peak:.0f}/s",
                 "goodput": f"{100 * share:.0f} %",
+                "computing": f"{100 * storm_share:.0f} of "
+                             f"{100 * statistics.mean((share_before, peak_share)):.0f} %",
                 "offered": f"{run['setup']['offered_rate']:.0f}/s",
                 "answered": f"{rate(rows, 'ok', 'failed'):.0f}/s",
                 "withheld": f"{run['calls']['withheld'] / run['measured_seconds']:.0f}/s",

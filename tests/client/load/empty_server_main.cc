@@ -1,14 +1,23 @@
 // A server that does nothing: it answers every unary call of any name with an
 // empty message, on as many threads as its argument says. What a load tester
-// reaches against it is the load tester's own limit, or the machine's. Writes
-// its port to standard output and ends when standard input does.
+// reaches against it is the load tester's own limit, or the machine's. With
+// `refuse` as the second argument it turns all but the first away, unread: so
+// much gRPC takes for that at the least. Writes its port to standard output,
+// ends when standard input does, and says what calls took.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iostream>
 #include <memory>
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/mutex.h"
 #include "grpcpp/completion_queue.h"
 #include "grpcpp/generic/async_generic_service.h"
 #include "grpcpp/security/server_credentials.h"
@@ -18,6 +27,18 @@
 #include "grpcpp/support/slice.h"
 
 namespace {
+
+bool refuses = false;
+std::atomic<int64_t> calls = 0;
+
+double ProcessorSeconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * time.tv_usec;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
 
 // One call after the other; deletes itself when the server shuts down.
 class Answerer {
@@ -31,6 +52,12 @@ class Answerer {
     if (state_ == State::kWaiting) {
       if (ok) {
         new Answerer(service_, cq_);
+        if (calls++ > 0 && refuses) {
+          state_ = State::kAnswering;
+          stream_.Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "no"),
+                         this);
+          return;
+        }
         state_ = State::kReading;
         stream_.Read(&request_, this);
         return;
@@ -69,6 +96,9 @@ void Serve(grpc::AsyncGenericService* service,
 
 int main(int argc, char** argv) {
   const int thread_count = argc > 1 ? std::atoi(argv[1]) : 1;
+  // As locusd does: Debian's abseil looks every lock up in a graph otherwise.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  refuses = argc > 2 && std::strcmp(argv[2], "refuse") == 0;
   grpc::AsyncGenericService service;
   grpc::ServerBuilder builder;
   int port = 0;
@@ -91,5 +121,9 @@ int main(int argc, char** argv) {
   server->Shutdown(std::chrono::system_clock::now());
   for (const auto& queue : queues) queue->Shutdown();
   for (std::thread& thread : threads) thread.join();
+  std::cerr << calls << " calls, "
+            << 1e6 * ProcessorSeconds() /
+                   static_cast<double>(std::max<int64_t>(calls, 1))
+            << " us of processor time each\n";
   return 0;
 }
