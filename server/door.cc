@@ -122,8 +122,7 @@ void Door::Arrive(Incoming* call) {
   if (front_.state_.draining || front_.held_ >= front_.most_held_ ||
       (lane && !WillHaveRoom(*call) &&
        allowances_[static_cast<size_t>(*lane)].Take(Clock::now()))) {
-    return call->Refuse(
-        front_.WhyNoRoom(call->info(), WaitOf(*call), call->deadline_in()));
+    return call->Refuse(front_.WhyNoRoom(*call, WaitOf(*call)));
   }
   call->Hold();
   held_[method].Add(call, front_.Pace(call->info()), Clock::now());
@@ -193,7 +192,7 @@ void Door::TurnAwayWhoWaitedTooLong() {
       if (call == nullptr) break;
       const double wait = WaitOf(*call);
       Forget(call);
-      call->Refuse(front_.WhyNoRoom(call->info(), wait, call->deadline_in()));
+      call->Refuse(front_.WhyNoRoom(*call, wait));
     }
   }
   has_more_to_do_ = left == 0 && held_count_ > 0;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "server/door.h"
+#include "server/incoming.h"
 #include "server/status.h"
 
 namespace locus::server {
@@ -120,24 +121,23 @@ bool Front::IsOlderElsewhere(size_t door, size_t method,
   return false;
 }
 
-absl::Status Front::WhyNoRoom(const UnaryMethod& method, double wait,
-                              double deadline_in) const {
+absl::Status Front::WhyNoRoom(const Incoming& call, double wait) const {
   if (state_.draining) {
     return Shed(ShedReason::kDraining, "the server is shutting down");
   }
   // Nobody is held for longer, so that then there is room.
   wait = std::min(wait, state_.options.max_queue_seconds);
-  if (!MayWait(method)) {
+  if (!MayWait(call.info())) {
     return Shed(ShedReason::kQueueFull,
                 absl::StrCat("the server is busy and ", held_ + active_,
                              " calls are there already; try again"),
                 std::max(kLeastDelay, absl::Seconds(wait / 2)));
   }
-  if (deadline_in >= wait) return ComputeGate::TooLong(wait);
-  const std::optional<Lane> lane = method.info->habit.Usual();
+  if (call.DeadlineAllows(wait)) return ComputeGate::TooLong(wait);
+  const std::optional<Lane> lane = call.info().info->habit.Usual();
   return ComputeGate::TooLate(
       wait, lane ? state_.gate.Pace(*lane) * state_.options.threads : 0,
-      deadline_in);
+      call.deadline_in());
 }
 
 }  // namespace locus::server

@@ -79,10 +79,9 @@ class Front {
   friend class Incoming;
 
   // Whether a call that may wait for so long would find a place now, and what
-  // it is told if not.
+  // one is told that would have to wait for too long.
   bool HasRoom(const UnaryMethod& method, double seconds) const;
-  absl::Status WhyNoRoom(const UnaryMethod& method, double wait,
-                         double deadline_in) const;
+  absl::Status WhyNoRoom(const Incoming& call, double wait) const;
   // Whether one more may wait beside those that do.
   bool MayWait(const UnaryMethod& method) const;
   // How long it would wait for a slot, and how long calls like it take at that,

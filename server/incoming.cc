@@ -53,6 +53,10 @@ double Incoming::SecondsLeft(double spare, Clock::time_point now) const {
   return std::min(longest, came_with_seconds_ - spare) - Seconds(now - came_);
 }
 
+bool Incoming::DeadlineAllows(double wait) const {
+  return wait <= came_with_seconds_ - spare_seconds_ - Seconds(age());
+}
+
 void Incoming::LetIn() {
   held_for_ = is_held_ ? Clock::now() - came_ : Clock::duration::zero();
   is_held_ = false;

@@ -54,6 +54,8 @@ class Incoming {
   bool HasTimeFor(double wait, Clock::time_point now) const {
     return wait <= SecondsLeft(spare_seconds_, now);
   }
+  // As that, by its own limit alone.
+  bool DeadlineAllows(double wait) const;
 
   // Of those that are held: in the crowd of its method, and the lane when it
   // was.
