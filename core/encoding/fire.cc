@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -92,6 +93,15 @@ class Lines {
   // Between which ends a number lies.
   size_t PieceOf(double x) const {
     return std::upper_bound(ends_.begin(), ends_.end(), x) - ends_.begin();
+  }
+  // Where a piece begins, and where the next one does.
+  double Begin(size_t piece) const {
+    return piece == 0 ? -std::numeric_limits<double>::infinity()
+                      : ends_[piece - 1];
+  }
+  double End(size_t piece) const {
+    return piece == ends_.size() ? std::numeric_limits<double>::infinity()
+                                 : ends_[piece];
   }
   const Line& Get(int64_t head, size_t piece) const {
     return lines_[head * (ends_.size() + 1) + piece];
@@ -215,9 +225,9 @@ class FireBias final : public ScoreBias {
     while (count > 0) {
       const size_t piece = lines_.PieceOf(kept_[distance] * scale);
       const int64_t last = distance - count + 1;
-      const int64_t first = FirstWhere(last, distance, [&](int64_t n) {
-        return lines_.PieceOf(kept_[n] * scale) == piece;
-      });
+      const double begin = lines_.Begin(piece);
+      const int64_t first = FirstWhere(
+          last, distance, [&](int64_t n) { return kept_[n] * scale >= begin; });
       const Lines::Line line = lines_.Get(head, piece);
       const int64_t size = distance - first + 1;
       const double* const psi = kept_.data() + distance;
@@ -232,9 +242,10 @@ class FireBias final : public ScoreBias {
                    double* values) const {
     while (count > 0) {
       const size_t piece = lines_.PieceOf(kept_[distance] * scale);
-      const int64_t end = FirstWhere(
-          distance, distance + count,
-          [&](int64_t n) { return lines_.PieceOf(kept_[n] * scale) != piece; });
+      const double next = lines_.End(piece);
+      const int64_t end =
+          FirstWhere(distance, distance + count,
+                     [&](int64_t n) { return kept_[n] * scale >= next; });
       const Lines::Line line = lines_.Get(head, piece);
       const int64_t size = end - distance;
       const double* const psi = kept_.data() + distance;
