@@ -20,8 +20,8 @@ constexpr int kRequested = 32;
 constexpr double RefusalsPerSecond(Lane lane) {
   return lane == Lane::kShort ? 200 : 300;
 }
-// So many may be turned away at once after a quiet time, a tenth of a second's
-// work: all of a burst that are too many.
+// So many of a lane a door may turn away at once after a quiet time, which is a
+// tenth of a second's work for it: all of a burst that are too many.
 constexpr double kMostAtOnce = 1000;
 // Calls that are turned away after they were held, before others are looked
 // after again.
@@ -39,11 +39,10 @@ Door::Door(Front* front, size_t number,
       number_(number),
       queue_{std::move(queue)},
       held_(front->methods_.size()) {
-  const double threads =
-      static_cast<double>(front->state_.options.threads) / door_count;
   for (const Lane lane : kLanes) {
-    allowances_.emplace_back(RefusalsPerSecond(lane) * threads,
-                             kMostAtOnce * threads, Clock::now());
+    allowances_.emplace_back(
+        RefusalsPerSecond(lane) * front->state_.options.threads / door_count,
+        kMostAtOnce, Clock::now());
   }
 }
 
@@ -117,26 +116,25 @@ void Door::Arrive(Incoming* call) {
       !front_.IsOlderElsewhere(number_, method, call->came())) {
     return call->LetIn();
   }
+  const Clock::time_point now = Clock::now();
+  const double wait = WaitOf(*call);
+  const bool will_have_room =
+      front_.MayWait(call->info()) && call->HasTimeFor(wait, now);
   // Who has no lane mostly takes less than to be turned away.
   const std::optional<Lane> lane = call->info().info->habit.Usual();
   if (front_.state_.draining || front_.held_ >= front_.most_held_ ||
-      (lane && !WillHaveRoom(*call) &&
-       allowances_[static_cast<size_t>(*lane)].Take(Clock::now()))) {
-    return call->Refuse(front_.WhyNoRoom(*call, WaitOf(*call)));
+      (lane && !will_have_room &&
+       allowances_[static_cast<size_t>(*lane)].Take(now))) {
+    return call->Refuse(front_.WhyNoRoom(*call, wait));
   }
   call->Hold();
-  held_[method].Add(call, front_.Pace(call->info()), Clock::now());
+  held_[method].Add(call, front_.Pace(call->info()), now);
   CountHeld(*call, 1);
 }
 
 double Door::WaitOf(const Incoming& call) const {
   return held_[call.method()].Wait(front_.Pace(call.info()), Clock::now()) +
          front_.WaitInside(call.info());
-}
-
-bool Door::WillHaveRoom(const Incoming& call) const {
-  return front_.MayWait(call.info()) &&
-         call.HasTimeFor(WaitOf(call), Clock::now());
 }
 
 void Door::Forget(Incoming* call) {
@@ -180,10 +178,8 @@ bool Door::LetOneIn(size_t method) {
 }
 
 void Door::TurnAwayWhoWaitedTooLong() {
-  const std::chrono::duration<double> most(
-      front_.state_.options.max_queue_seconds);
   const auto is_over = [&](const Incoming& call) {
-    return front_.state_.draining || call.age() > most;
+    return front_.state_.draining || call.HasWaitedLongEnough();
   };
   int left = kMostInARow;
   for (Crowd<Incoming>& crowd : held_) {

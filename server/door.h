@@ -58,8 +58,6 @@ class Door {
   void TellOldest();
   // How long such a call would wait, at the door and inside.
   double WaitOf(const Incoming& call) const;
-  // Whether a call that has no place is likely to get one in time.
-  bool WillHaveRoom(const Incoming& call) const;
   // Sends away who has been read for too long.
   void TendReading();
 

@@ -133,7 +133,9 @@ absl::Status Front::WhyNoRoom(const Incoming& call, double wait) const {
                              " calls are there already; try again"),
                 std::max(kLeastDelay, absl::Seconds(wait / 2)));
   }
-  if (call.DeadlineAllows(wait)) return ComputeGate::TooLong(wait);
+  if (call.DeadlineAllows(wait) || call.HasWaitedLongEnough()) {
+    return ComputeGate::TooLong(wait);
+  }
   const std::optional<Lane> lane = call.info().info->habit.Usual();
   return ComputeGate::TooLate(
       wait, lane ? state_.gate.Pace(*lane) * state_.options.threads : 0,

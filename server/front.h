@@ -8,7 +8,7 @@
 // the streams it takes up keep its connection from sending more.
 //
 // A call that would be held for too long, by our limits or by its own, is
-// turned away at once. That costs gRPC most of a tenth of a millisecond on both
+// turned away at once. That costs gRPC about a tenth of a millisecond on both
 // sides, and whoever is turned away makes room for the next: under ten times
 // what a server can do, it would do nothing else. So only so many are turned
 // away in a second, and the rest are held for as long as any may wait.

@@ -57,6 +57,10 @@ bool Incoming::DeadlineAllows(double wait) const {
   return wait <= came_with_seconds_ - spare_seconds_ - Seconds(age());
 }
 
+bool Incoming::HasWaitedLongEnough() const {
+  return Seconds(age()) > front().state_.options.max_queue_seconds;
+}
+
 void Incoming::LetIn() {
   held_for_ = is_held_ ? Clock::now() - came_ : Clock::duration::zero();
   is_held_ = false;

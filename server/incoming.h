@@ -23,7 +23,7 @@ namespace locus::server {
 class Door;
 class Front;
 
-// All but Work happens on the door's thread.
+// All but Work, and what it calls, happens on the door's thread.
 class Incoming {
  public:
   using Clock = PaceClock;
@@ -56,6 +56,8 @@ class Incoming {
   }
   // As that, by its own limit alone.
   bool DeadlineAllows(double wait) const;
+  // Whether it has waited for as long as any may.
+  bool HasWaitedLongEnough() const;
 
   // Of those that are held: in the crowd of its method, and the lane when it
   // was.

@@ -134,9 +134,9 @@ class Daemon:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def computing_seconds(self):
-        """What of that the threads have that compute, which are a little nicer than the
-        rest."""
+    def worker_seconds(self):
+        """What of that the workers have: threads that handle calls, which are a little
+        nicer than the rest."""
         ticks = 0
         for thread in os.listdir(f"/proc/{self.process.pid}/task"):
             try:

@@ -8,10 +8,10 @@ as much in an open loop, and measures meanwhile: goodput, the latency of the cal
 that were admitted, the server's memory and processor time, and how soon health
 and metrics answer; after it, how long until a call takes what it took before.
 What machines can do varies from minute to minute where others use them, too: the
-peak that goodput is compared with is the mean of that before and that after. What
-does not vary is how the server spends its processor time: "computing" is the share of
-it that calls are computed in, in the storm and at the peaks; the rest goes to gRPC and
-the door, and to calls that came to nothing.
+peak that goodput is compared with is the mean of that before and that after. How the
+server spends its processor time varies less: "workers" is what the threads that handle
+calls have of it, in the storm and at the peaks. The rest goes to taking calls in, and
+to those that are turned away or give up.
 
 With two processors or more the server has one of its own, and the callers
 another: on one they would take from each other what is to be measured.
@@ -104,15 +104,15 @@ class Probe:
 
 
 class Share:
-    """Of a server's processor time, what goes into computing."""
+    """Of a server's processor time, what its workers have."""
 
     def __init__(self, daemon):
         self.daemon = daemon
-        self._start = daemon.cpu_seconds(), daemon.computing_seconds()
+        self._start = daemon.cpu_seconds(), daemon.worker_seconds()
 
     def so_far(self):
         all_of_it = self.daemon.cpu_seconds() - self._start[0]
-        return (self.daemon.computing_seconds() - self._start[1]) / max(all_of_it, 1e-9)
+        return (self.daemon.worker_seconds() - self._start[1]) / max(all_of_it, 1e-9)
 
 
 class Storm:
@@ -159,7 +159,7 @@ class Storm:
         return time.monotonic() - start
 
     def peak(self, case):
-        """Calls in a second, and the share of computing. Beside the same questions as a
+        """Calls in a second, and the workers' share. Beside the same questions as a
         storm: they take some of it, too."""
         with Probe(self.daemon, self.client):
             share = Share(self.daemon)
@@ -178,10 +178,10 @@ class Storm:
             peak_before, share_before = peak, peak_share
             before, start = self.daemon.cpu_seconds(), time.monotonic()
             with Probe(self.daemon, self.client) as probe:
-                computing = Share(self.daemon)
+                workers = Share(self.daemon)
                 run = self.load(case, self.options.seconds, "--rate",
                                 f"{factor * first_peak:.0f}", "--poisson")
-                storm_share = computing.so_far()
+                storm_share = workers.so_far()
             recovery = self.recovery_seconds(usual)
             busy = (self.daemon.cpu_seconds() - before) / (time.monotonic() - start)
             peak, peak_share = self.peak(case)
@@ -190,8 +190,8 @@ class Storm:
             row = {
                 "peaks": f"{peak_before:.0f}, {peak:.0f}/s",
                 "goodput": f"{100 * share:.0f} %",
-                "computing": f"{100 * storm_share:.0f} of "
-                             f"{100 * statistics.mean((share_before, peak_share)):.0f} %",
+                "workers": f"{100 * storm_share:.0f} of "
+                           f"{100 * statistics.mean((share_before, peak_share)):.0f} %",
                 "offered": f"{run['setup']['offered_rate']:.0f}/s",
                 "answered": f"{rate(rows, 'ok', 'failed'):.0f}/s",
                 "withheld": f"{run['calls']['withheld'] / run['measured_seconds']:.0f}/s",
