@@ -123,7 +123,8 @@ TEST(FrontTest, OfABurstAllThatAreTooManyHearSoAtOnce) {
   ASSERT_EQ(Count(crowd.CallAll(40), grpc::OK), 40);
   const auto codes = crowd.CallAll(900);
   EXPECT_GT(Count(codes, grpc::OK), 0);
-  ASSERT_GT(crowd.told(), 400);
+  // However fast the others are done: most of them come before that.
+  ASSERT_GT(crowd.told(), 330);
   // One that the machine lets wait may be among them.
   EXPECT_LE(std::count_if(crowd.refused_after_us().begin(),
                           crowd.refused_after_us().end(),
