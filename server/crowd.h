@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <list>
+#include <map>
 
 #include "server/pace.h"
 
@@ -20,22 +21,31 @@ class Crowd {
  public:
   using Calls = std::list<Call*>;
   using Time = PaceClock::time_point;
+  using Limits = std::multimap<Time, Call*>;
 
   struct Place {
     typename Calls::iterator at;
+    typename Limits::iterator limit;  // of one that is not late
     bool is_late = false;
   };
 
   size_t size() const { return in_time_.size() + late_.size(); }
   bool empty() const { return size() == 0; }
 
-  // guess: at the seconds between two that are let in.
-  void Add(Call* call, double guess, Time now) {
+  // begin_by: when it is late. guess: at the seconds between two that are let
+  // in.
+  void Add(Call* call, Time begin_by, double guess, Time now) {
     if (empty()) pace_.Begin(guess, now);
-    call->place = {in_time_.insert(in_time_.end(), call), false};
+    call->place = {in_time_.insert(in_time_.end(), call),
+                   limits_.emplace(begin_by, call), false};
   }
   void Remove(Call* call) {
-    (call->place.is_late ? late_ : in_time_).erase(call->place.at);
+    if (call->place.is_late) {
+      late_.erase(call->place.at);
+    } else {
+      limits_.erase(call->place.limit);
+      in_time_.erase(call->place.at);
+    }
   }
   // As Remove, of one that is let in.
   void LetIn(Call* call, Time now) {
@@ -43,21 +53,14 @@ class Crowd {
     Remove(call);
   }
 
-  // Who is to be let in, or nobody. is_late(call): whether it has too little
-  // time left; once it is, it is for ever.
-  template <typename IsLate>
-  Call* Next(const IsLate& is_late, Time now) {
-    // Those behind the first matter only to how many they are.
-    const bool all = SecondsBetween(last_look_, now) > kLookSeconds;
-    if (all) last_look_ = now;
-    for (auto at = in_time_.begin(); at != in_time_.end();) {
-      const auto here = at++;
-      if (is_late(**here)) {
-        (*here)->place.is_late = true;
-        late_.splice(late_.end(), in_time_, here);
-      } else if (!all) {
-        break;
-      }
+  // Who is to be let in, or nobody. begins: when it would begin. Who is late
+  // once is so for ever.
+  Call* Next(Time begins) {
+    while (!limits_.empty() && limits_.begin()->first < begins) {
+      Place& place = limits_.begin()->second->place;
+      limits_.erase(limits_.begin());
+      place.is_late = true;
+      late_.splice(late_.end(), in_time_, place.at);
     }
     if (in_time_.empty()) return late_.empty() ? nullptr : late_.back();
     return IsOverrun() ? in_time_.back() : in_time_.front();
@@ -89,12 +92,10 @@ class Crowd {
   // up soon.
   bool IsOverrun() const { return 10 * late_.size() >= size(); }
 
-  static constexpr double kLookSeconds = 0.02;
-
   Calls in_time_;  // oldest first
+  Limits limits_;  // of those
   Calls late_;     // in the order in which they were found to be
-  Time last_look_;
-  Pace pace_;  // of letting in, while some are held
+  Pace pace_;      // of letting in, while some are held
 };
 
 }  // namespace locus::server

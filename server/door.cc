@@ -25,7 +25,7 @@ constexpr double RefusalsPerSecond(Lane lane) {
 constexpr double kMostAtOnce = 1000;
 // Calls that are turned away after they were held, before others are looked
 // after again.
-constexpr int kMostInARow = 64;
+constexpr int kMostInARow = 8;
 // So long a message may take its place, or be read while others are kept out,
 // and how often it is looked at.
 constexpr std::chrono::seconds kPatience(2);
@@ -128,7 +128,7 @@ void Door::Arrive(Incoming* call) {
     return call->Refuse(front_.WhyNoRoom(*call, wait));
   }
   call->Hold();
-  held_[method].Add(call, front_.Pace(call->info()), now);
+  held_[method].Add(call, call->begin_by(), front_.Pace(call->info()), now);
   CountHeld(*call, 1);
 }
 
@@ -165,8 +165,7 @@ bool Door::LetOneIn(size_t method) {
   if (crowd.empty()) return false;
   const double inside = front_.WaitInside(*front_.methods_[method]);
   const Clock::time_point now = Clock::now();
-  Incoming* const call = crowd.Next(
-      [&](const Incoming& each) { return !each.HasTimeFor(inside, now); }, now);
+  Incoming* const call = crowd.Next(After(now, inside));
   if (!call->HasRoom() ||
       front_.IsOlderElsewhere(number_, method, call->came())) {
     return false;

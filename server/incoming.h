@@ -50,9 +50,12 @@ class Incoming {
   // Whether it would find a place now.
   bool HasRoom() const;
   // Whether it would begin in time, and with time to spare, if it waited for so
-  // long from now on.
+  // long from now on; and when it would no longer.
   bool HasTimeFor(double wait, Clock::time_point now) const {
     return wait <= SecondsLeft(spare_seconds_, now);
+  }
+  Clock::time_point begin_by() const {
+    return After(came_, SecondsLeft(spare_seconds_, came_));
   }
   // As that, by its own limit alone.
   bool DeadlineAllows(double wait) const;

@@ -14,6 +14,11 @@ inline double SecondsBetween(PaceClock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
+inline PaceClock::time_point After(PaceClock::time_point time, double seconds) {
+  return time + std::chrono::duration_cast<PaceClock::duration>(
+                    std::chrono::duration<double>(seconds));
+}
+
 // The time from one step to the next, the last ones above all.
 class Pace {
  public:

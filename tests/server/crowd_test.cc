@@ -14,25 +14,20 @@ constexpr PaceClock::time_point kStart{std::chrono::hours(1)};
 
 struct FakeCall {
   int number = 0;
-  milliseconds begin_by{0};  // from the start on
   Crowd<FakeCall>::Place place;
 };
 
 class CrowdTest : public testing::Test {
  protected:
+  // begin_by: from the start on.
   FakeCall* Add(milliseconds begin_by) {
     calls_.push_back(std::make_unique<FakeCall>());
     FakeCall* const call = calls_.back().get();
     call->number = static_cast<int>(calls_.size()) - 1;
-    call->begin_by = begin_by;
-    crowd_.Add(call, 0.01, kStart);
+    crowd_.Add(call, kStart + begin_by, 0.01, kStart);
     return call;
   }
-  FakeCall* Next(milliseconds time) {
-    return crowd_.Next(
-        [&](const FakeCall& call) { return call.begin_by < time; },
-        kStart + time);
-  }
+  FakeCall* Next(milliseconds time) { return crowd_.Next(kStart + time); }
   // Lets in as many, one in every 10 ms; their numbers.
   std::vector<int> LetIn(int count, milliseconds first) {
     std::vector<int> numbers;
@@ -71,7 +66,7 @@ TEST_F(CrowdTest, WhereManyHaveNoTimeTheLastToComeIsFirst) {
   EXPECT_EQ(crowd_.OldestIfNext(), nullptr);
 }
 
-TEST_F(CrowdTest, ThoseBehindTheFirstAreLookedAtNowAndThen) {
+TEST_F(CrowdTest, ThoseBehindTheFirstAreFoundLate) {
   for (int i = 0; i < 40; ++i) Add(milliseconds(i >= 20 && i < 30 ? 5 : 1000));
   EXPECT_EQ(LetIn(1, milliseconds(0)), (std::vector<int>{0}));
   EXPECT_EQ(LetIn(1, milliseconds(50)), (std::vector<int>{39}));
