@@ -3,8 +3,11 @@
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/cord.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/status.h"
@@ -17,7 +20,7 @@ constexpr char kShedUrl[] = "locus/shed";
 constexpr char kDomain[] = "locus.v1";
 constexpr size_t kMaxMessageBytes = 1024;
 constexpr size_t kMaxFieldBytes = 256;
-constexpr char kDelayUrl[] = "locus/retry-delay";
+constexpr char kDelayUrl[] = "locus/retry-delay-us";
 
 absl::Duration UsualDelay(ShedReason reason) {
   switch (reason) {
@@ -135,15 +138,16 @@ absl::Status Shed(ShedReason reason, absl::string_view what,
                   absl::Duration delay) {
   absl::Status status = absl::UnavailableError(what);
   status.SetPayload(kShedUrl, absl::Cord(NameOf(reason)));
-  status.SetPayload(kDelayUrl, absl::Cord(absl::FormatDuration(delay)));
+  status.SetPayload(kDelayUrl,
+                    absl::Cord(absl::StrCat(absl::ToInt64Microseconds(delay))));
   return status;
 }
 
 absl::Duration RetryDelayOf(const absl::Status& status) {
   const auto payload = status.GetPayload(kDelayUrl);
-  absl::Duration delay;
-  if (payload && absl::ParseDuration(std::string(*payload), &delay)) {
-    return delay;
+  int64_t micros = 0;
+  if (payload && absl::SimpleAtoi(std::string(*payload), &micros)) {
+    return absl::Microseconds(micros);
   }
   return UsualDelay(ShedReason::kQueueFull);
 }
@@ -182,6 +186,10 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 }
 
 std::string Printable(absl::string_view text, size_t max_bytes) {
+  // Most texts are as they should be, and to refuse a call should cost little.
+  if (text.size() <= max_bytes && absl::c_all_of(text, absl::ascii_isprint)) {
+    return std::string(text);
+  }
   std::string result;
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
