@@ -53,8 +53,8 @@ class Crowd {
     Remove(call);
   }
 
-  // Who is to be let in, or nobody. begins: when it would begin. Who is late
-  // once is so for ever.
+  // Who is to be let in, or nobody. begins: when it would begin. Whoever would
+  // have begun too late once counts as late from then on.
   Call* Next(Time begins) {
     while (!limits_.empty() && limits_.begin()->first < begins) {
       Place& place = limits_.begin()->second->place;
@@ -69,7 +69,8 @@ class Crowd {
   const Call* OldestIfNext() const {
     return in_time_.empty() || IsOverrun() ? nullptr : in_time_.front();
   }
-  // One that is to wait no longer, or nobody.
+  // One that is to wait no longer, or nobody. Of each list the first has waited
+  // for longest, or nearly so.
   template <typename IsOver>
   Call* NextToLeave(const IsOver& is_over) const {
     for (const Calls* const calls : {&late_, &in_time_}) {

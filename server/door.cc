@@ -180,15 +180,20 @@ void Door::TurnAwayWhoWaitedTooLong() {
   const auto is_over = [&](const Incoming& call) {
     return front_.state_.draining || call.HasWaitedLongEnough();
   };
+  // One of each method in turn, until nobody has to go any more.
   int left = kMostInARow;
-  for (Crowd<Incoming>& crowd : held_) {
-    for (; left > 0; --left) {
-      Incoming* const call = crowd.NextToLeave(is_over);
-      if (call == nullptr) break;
-      const double wait = WaitOf(*call);
-      Forget(call);
-      call->Refuse(front_.WhyNoRoom(*call, wait));
+  for (size_t without = 0; left > 0 && without < held_.size();) {
+    Incoming* const call = held_[next_to_leave_].NextToLeave(is_over);
+    next_to_leave_ = (next_to_leave_ + 1) % held_.size();
+    if (call == nullptr) {
+      ++without;
+      continue;
     }
+    without = 0;
+    --left;
+    const double wait = WaitOf(*call);
+    Forget(call);
+    call->Refuse(front_.WhyNoRoom(*call, wait));
   }
   has_more_to_do_ = left == 0 && held_count_ > 0;
 }

@@ -68,6 +68,7 @@ class Door {
   std::vector<Crowd<Incoming>> held_;  // of each method
   int held_count_ = 0;
   size_t next_tended_ = 0;        // the method whose held calls are next
+  size_t next_to_leave_ = 0;      // the same, of those that wait no longer
   bool has_more_to_do_ = false;   // whatever happens or not
   bool has_told_ = false;         // the other doors that somebody waits
   std::list<Incoming*> reading_;  // oldest first

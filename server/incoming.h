@@ -50,7 +50,7 @@ class Incoming {
   // Whether it would find a place now.
   bool HasRoom() const;
   // Whether it would begin in time, and with time to spare, if it waited for so
-  // long from now on; and when it would no longer.
+  // long from now on; and when it would no longer, of one that is held.
   bool HasTimeFor(double wait, Clock::time_point now) const {
     return wait <= SecondsLeft(spare_seconds_, now);
   }

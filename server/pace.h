@@ -14,9 +14,11 @@ inline double SecondsBetween(PaceClock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
+// Further ahead than decades is decades.
 inline PaceClock::time_point After(PaceClock::time_point time, double seconds) {
+  constexpr double kDecades = 1e9;
   return time + std::chrono::duration_cast<PaceClock::duration>(
-                    std::chrono::duration<double>(seconds));
+                    std::chrono::duration<double>(std::min(seconds, kDecades)));
 }
 
 // The time from one step to the next, the last ones above all.

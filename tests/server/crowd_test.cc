@@ -89,9 +89,33 @@ TEST_F(CrowdTest, WhoLeavesIsNotNext) {
   EXPECT_EQ(Next(milliseconds(20)), second);
   EXPECT_EQ(crowd_.OldestIfNext(), second);
   EXPECT_EQ(crowd_.size(), 1u);
+  // Nor once its time would have come.
+  EXPECT_EQ(Next(milliseconds(2000)), second);
+  EXPECT_EQ(crowd_.size(), 1u);
 }
 
-TEST_F(CrowdTest, WhoIsToLeaveIsFoundAmongAll) {
+TEST_F(CrowdTest, WhoWasLetInIsNotNextOnceItsTimeHasCome) {
+  Add(milliseconds(1000));
+  FakeCall* const second = Add(milliseconds(3000));
+  EXPECT_EQ(LetIn(1, milliseconds(0)), (std::vector<int>{0}));
+  EXPECT_EQ(Next(milliseconds(2000)), second);
+  EXPECT_EQ(crowd_.OldestIfNext(), second);
+}
+
+TEST_F(CrowdTest, LateIsWhoWouldBeginAfterItsTimeNotAtIt) {
+  FakeCall* const call = Add(milliseconds(10));
+  EXPECT_EQ(Next(milliseconds(10)), call);
+  EXPECT_EQ(crowd_.OldestIfNext(), call);
+  EXPECT_EQ(Next(milliseconds(11)), call);
+  EXPECT_EQ(crowd_.OldestIfNext(), nullptr);
+}
+
+TEST_F(CrowdTest, TheLateComeInTheOrderOfTheirTimeTheLastFirst) {
+  for (const int begin_by : {30, 10, 20}) Add(milliseconds(begin_by));
+  EXPECT_EQ(LetIn(4, milliseconds(40)), (std::vector<int>{0, 2, 1}));
+}
+
+TEST_F(CrowdTest, WhoIsToLeaveIsFoundAmongTheLateAndTheOthers) {
   FakeCall* const late = Add(milliseconds(5));
   FakeCall* const other = Add(milliseconds(1000));
   Next(milliseconds(10));
