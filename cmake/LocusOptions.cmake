@@ -22,20 +22,6 @@ if(LOCUS_FUZZ)
   target_compile_options(locus_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
-# locus_quick_to_build(target [headers...]): for what is large but never hot. It
-# is optimised less, and headers that most of its files include are parsed once.
-# Files include all that they use nevertheless: the tidy preset has no
-# precompiled headers.
-function(locus_quick_to_build target)
-  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
-  if(ARGN)
-    target_precompile_headers(${target} PRIVATE ${ARGN})
-    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-      target_compile_options(${target} PRIVATE -fpch-preprocess)  # for ccache
-    endif()
-  endif()
-endfunction()
-
 find_program(LOCUS_CCACHE ccache)
 if(LOCUS_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${LOCUS_CCACHE})
