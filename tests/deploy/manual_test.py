@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""docs/operations.md against a real server and the rules: nothing missing, nothing invented."""
+"""docs/operations.md against a real server and the rules: nothing missing, nothing invented.
+And where the links of all pages lead."""
 
 import re
 import tempfile
@@ -103,15 +104,25 @@ class AlertsTest(unittest.TestCase):
                 self.assertIn(f"`{name}`", MANUAL)
 
 
+def anchors(page):
+    titles = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 class TextTest(unittest.TestCase):
     def test_links_lead_somewhere(self):
-        headings = {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
-                    for title in re.findall(r"^#+ (.*)$", MANUAL, re.MULTILINE)}
-        for link in re.findall(r"\]\(([^)]+)\)", MANUAL):
-            if link.startswith("#"):
-                self.assertIn(link[1:], headings)
-            else:
-                self.assertTrue((ROOT / "docs" / link).exists(), link)
+        for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), DEPLOY / "README.md"):
+            text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"),
+                          flags=re.MULTILINE | re.DOTALL)
+            for link in re.findall(r"\]\(([^)]+)\)", text):
+                with self.subTest(page=page.name, link=link):
+                    path, _, anchor = link.partition("#")
+                    if path.startswith("http"):
+                        continue
+                    there = page.parent / path if path else page
+                    self.assertTrue(there.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(there))
 
     def test_flags_exist(self):
         shown = flags()
