@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-#include "core/base/huge_pages.h"
+#include "core/simd/huge_pages.h"
 #ifdef LOCUS_TCMALLOC
 #include <gperftools/malloc_extension.h>
 #endif

@@ -2,7 +2,7 @@
 //
 // By itself glibc gives the memory of every large message back to the system
 // and takes it anew for the next one, a page fault for each 4 KiB, which costs
-// more than to copy it (see core/base/huge_pages.h). And gRPC takes and frees
+// more than to copy it (see core/simd/huge_pages.h). And gRPC takes and frees
 // dozens of small pieces for a call, here on one thread and there on another.
 // So memory comes from tcmalloc, which keeps what is freed, but no more than
 // kKeptBytes once calls are done. Sanitizers bring an allocator of their own.

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "core/base/dtype.h"
-#include "core/base/product.h"
+#include "core/simd/gemm.h"
 
 namespace locus::server {
 namespace {

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <map>
 
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 #include "locus/v1/tensor.pb.h"
 
 namespace locus::server {

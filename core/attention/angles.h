@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 #include "core/base/positions.h"
 #include "core/base/stopper.h"
 #include "core/base/thread_pool.h"

@@ -1,7 +1,7 @@
 // What one block of queries has at hand while it goes through the tiles of keys
 // it sees.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_BLOCK_INL_H_
 #undef LOCUS_CORE_ATTENTION_BLOCK_INL_H_

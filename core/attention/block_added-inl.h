@@ -2,7 +2,7 @@
 // follow one another or where it is too large for all of a block's queries to
 // share what it is relative to.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_ADDED_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_BLOCK_ADDED_INL_H_

@@ -1,6 +1,6 @@
 // What a block adds up and writes: values times probabilities, sums, weights.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_OUTPUT_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_BLOCK_OUTPUT_INL_H_

@@ -1,7 +1,7 @@
 // Tiles taken in passing: scores become probabilities before they leave the
 // registers, relative to a maximum that hardly ever has to change.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_PASSING_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_BLOCK_PASSING_INL_H_

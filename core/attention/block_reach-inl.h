@@ -1,7 +1,7 @@
 // Which tiles cannot change a digit of the result, where the bias fades with
 // distance.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_REACH_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_BLOCK_REACH_INL_H_

@@ -1,7 +1,7 @@
 // The scores of a tile: products, cap, bias, mask, and what a query does not
 // see.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_SCORES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_BLOCK_SCORES_INL_H_

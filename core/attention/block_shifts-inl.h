@@ -5,7 +5,7 @@
 // mask is the largest value the query sees, so that what is left is small where
 // it matters: a row masked by -1e9 throughout is not all alike.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_BLOCK_SHIFTS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_BLOCK_SHIFTS_INL_H_

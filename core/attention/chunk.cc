@@ -10,7 +10,7 @@
 #include "core/attention/rows.h"
 #include "core/attention/tile.h"
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/attention/chunk.cc"
@@ -23,7 +23,7 @@
 #include "core/attention/relative_terms-inl.h"
 #include "core/attention/scratch.h"
 #include "core/attention/tile-inl.h"
-#include "core/base/flush_denormals.h"
+#include "core/simd/flush_denormals.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

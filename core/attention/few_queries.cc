@@ -7,7 +7,7 @@
 
 #include "core/attention/angles.h"
 #include "core/attention/tile.h"
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 #include "core/base/status.h"
 
 namespace locus {

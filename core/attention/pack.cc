@@ -9,7 +9,7 @@
 #include "core/attention/rows.h"
 #include "core/attention/tile.h"
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/attention/pack.cc"

@@ -1,6 +1,6 @@
 // Terms relative to another, many at a time.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_RELATIVE_TERMS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_RELATIVE_TERMS_INL_H_
@@ -15,7 +15,7 @@
 #include <hwy/highway.h>
 
 #include "core/attention/added_terms.h"
-#include "core/base/simd-inl.h"
+#include "core/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

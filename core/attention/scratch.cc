@@ -1,6 +1,6 @@
 #include "core/attention/scratch.h"
 
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 
 namespace locus {
 namespace {

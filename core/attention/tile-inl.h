@@ -16,8 +16,8 @@
 #include <hwy/highway.h>
 
 #include "core/attention/tile.h"
-#include "core/base/exp2-inl.h"
-#include "core/base/simd-inl.h"
+#include "core/simd/exp2-inl.h"
+#include "core/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

@@ -14,7 +14,7 @@
 #include "core/attention/problem.h"
 #include "core/attention/scratch.h"
 #include "core/attention/tile.h"
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 #include "core/base/positions.h"
 #include "core/base/shape.h"
 #include "core/base/stopper.h"

@@ -16,7 +16,7 @@
 
 #include "core/attention/tile.h"
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/attention/tiled_block.cc"
@@ -33,7 +33,7 @@
 #include "core/attention/block_shifts-inl.h"
 #include "core/attention/scratch.h"
 #include "core/attention/tile-inl.h"
-#include "core/base/flush_denormals.h"
+#include "core/simd/flush_denormals.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

@@ -1,7 +1,7 @@
 // Rows to columns and back, a square of vectors at a time, for one instruction
 // set.
 //
-// Included once for each target; see core/base/simd.h.
+// Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_TRANSPOSE_INL_H_
 #undef LOCUS_CORE_ATTENTION_TRANSPOSE_INL_H_
@@ -13,7 +13,7 @@
 
 #include <hwy/highway.h>
 
-#include "core/base/simd-inl.h"
+#include "core/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

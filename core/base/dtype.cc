@@ -5,7 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "core/base/narrow.h"
+#include "core/simd/half_convert.h"
 
 namespace locus {
 namespace {

@@ -24,7 +24,7 @@
 
 #include <hwy/highway.h>
 
-#include "core/base/writes-inl.h"
+#include "core/simd/streaming_stores-inl.h"
 #include "core/encoding/angles.h"
 #include "core/encoding/sin_cos-inl.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/encoding/angles.cc"
@@ -13,7 +13,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "core/base/writes-inl.h"
+#include "core/simd/streaming_stores-inl.h"
 #include "core/encoding/angle_run-inl.h"
 #include "core/encoding/each_angle-inl.h"
 

@@ -17,7 +17,7 @@
 
 #include "absl/types/span.h"
 #include "core/base/positions.h"
-#include "core/base/writes.h"
+#include "core/simd/streaming_stores.h"
 
 namespace locus {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/encoding/apply.cc"
@@ -12,7 +12,7 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "core/base/writes-inl.h"
+#include "core/simd/streaming_stores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

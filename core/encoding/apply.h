@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/base/writes.h"
+#include "core/simd/streaming_stores.h"
 
 namespace locus {
 

@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/base/writes.h"
+#include "core/simd/streaming_stores.h"
 #include "core/encoding/fill.h"
 
 namespace locus {

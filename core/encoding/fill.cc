@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 #include "core/base/stopper.h"
 #include "core/encoding/angles.h"
 #include "core/encoding/apply.h"

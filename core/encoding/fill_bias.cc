@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 #include "core/base/shape.h"
 #include "core/base/stopper.h"
 #include "core/encoding/apply.h"

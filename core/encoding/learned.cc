@@ -26,7 +26,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/base/tensor.h"
-#include "core/base/writes.h"
+#include "core/simd/streaming_stores.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

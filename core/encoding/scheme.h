@@ -21,7 +21,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/positions.h"
-#include "core/base/writes.h"
+#include "core/simd/streaming_stores.h"
 #include "core/encoding/parameters.h"
 #include "core/encoding/randomize.h"
 

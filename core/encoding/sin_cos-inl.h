@@ -13,8 +13,8 @@
 #include <hwy/highway.h>
 
 #include "absl/types/span.h"
-#include "core/base/exp2-inl.h"
-#include "core/base/simd-inl.h"
+#include "core/simd/exp2-inl.h"
+#include "core/simd/simd-inl.h"
 #include "core/encoding/angles.h"
 
 HWY_BEFORE_NAMESPACE();

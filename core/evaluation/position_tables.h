@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/base/matrix.h"
+#include "core/simd/matrix.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "core/evaluation/rows.cc"
@@ -10,8 +10,8 @@
 
 #include <hwy/highway.h>
 
-#include "core/base/exp2-inl.h"
-#include "core/base/simd-inl.h"
+#include "core/simd/exp2-inl.h"
+#include "core/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

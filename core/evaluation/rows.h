@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "core/base/matrix.h"
+#include "core/simd/matrix.h"
 
 namespace locus {
 

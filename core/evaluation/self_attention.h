@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <utility>
 
-#include "core/base/matrix.h"
-#include "core/base/product.h"
+#include "core/simd/matrix.h"
+#include "core/simd/gemm.h"
 #include "core/evaluation/interruption.h"
 #include "core/evaluation/position_tables.h"
 

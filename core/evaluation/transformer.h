@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/base/aligned_buffer.h"
-#include "core/base/matrix.h"
-#include "core/base/product.h"
+#include "core/simd/aligned_buffer.h"
+#include "core/simd/matrix.h"
+#include "core/simd/gemm.h"
 #include "core/base/thread_pool.h"
 #include "core/evaluation/interruption.h"
 #include "core/evaluation/model_positions.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/product.h"
+#include "core/simd/gemm.h"
 #include "core/base/status.h"
 #include "core/encoding/schemes.h"
 #include "tests/bench/attention_case.h"

@@ -11,8 +11,8 @@
 #include <benchmark/benchmark.h>
 
 #include "absl/strings/str_cat.h"
-#include "core/base/aligned_buffer.h"
-#include "core/base/product.h"
+#include "core/simd/aligned_buffer.h"
+#include "core/simd/gemm.h"
 
 // The same as for the kernels.
 #undef HWY_DISABLED_TARGETS

@@ -17,7 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "core/base/huge_pages.h"
+#include "core/simd/huge_pages.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/plain_eigen.h"
 

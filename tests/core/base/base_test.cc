@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/aligned_buffer.h"
-#include "core/base/huge_pages.h"
+#include "core/simd/aligned_buffer.h"
+#include "core/simd/huge_pages.h"
 #include "core/base/positions.h"
 #include "core/base/random.h"
 #include "core/base/shape.h"

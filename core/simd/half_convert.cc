@@ -1,11 +1,11 @@
-#include "core/base/narrow.h"
+#include "core/simd/half_convert.h"
 
 #include <cstring>
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/base/narrow.cc"
+#define HWY_TARGET_INCLUDE "core/simd/half_convert.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/highway.h>

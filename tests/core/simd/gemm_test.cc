@@ -1,5 +1,5 @@
 // Products held to three loops, on every instruction set of this machine.
-#include "core/base/product.h"
+#include "core/simd/gemm.h"
 
 #include <cmath>
 #include <string>

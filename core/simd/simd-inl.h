@@ -1,11 +1,11 @@
 // What kernels call vectors, for one instruction set.
 //
-// Included once for each target; see core/base/simd.h.
-#if defined(LOCUS_CORE_BASE_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_BASE_SIMD_INL_H_
-#undef LOCUS_CORE_BASE_SIMD_INL_H_
+// Included once for each target; see core/simd/simd.h.
+#if defined(LOCUS_CORE_SIMD_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_SIMD_SIMD_INL_H_
+#undef LOCUS_CORE_SIMD_SIMD_INL_H_
 #else
-#define LOCUS_CORE_BASE_SIMD_INL_H_
+#define LOCUS_CORE_SIMD_SIMD_INL_H_
 #endif
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/base/aligned_buffer.h"
+#include "core/simd/aligned_buffer.h"
 
 namespace locus {
 

@@ -1,16 +1,16 @@
 // Powers of two, for one instruction set.
 //
-// Included once for each target; see core/base/simd.h.
-#if defined(LOCUS_CORE_BASE_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_BASE_EXP2_INL_H_
-#undef LOCUS_CORE_BASE_EXP2_INL_H_
+// Included once for each target; see core/simd/simd.h.
+#if defined(LOCUS_CORE_SIMD_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_SIMD_EXP2_INL_H_
+#undef LOCUS_CORE_SIMD_EXP2_INL_H_
 #else
-#define LOCUS_CORE_BASE_EXP2_INL_H_
+#define LOCUS_CORE_SIMD_EXP2_INL_H_
 #endif
 
 #include <hwy/highway.h>
 
-#include "core/base/simd-inl.h"
+#include "core/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

@@ -1,12 +1,12 @@
-#include "core/base/writes.h"
+#include "core/simd/streaming_stores.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/base/writes.cc"
+#define HWY_TARGET_INCLUDE "core/simd/streaming_stores.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/cache_control.h>

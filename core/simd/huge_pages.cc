@@ -1,4 +1,4 @@
-#include "core/base/huge_pages.h"
+#include "core/simd/huge_pages.h"
 
 #include <atomic>
 #include <cstdint>

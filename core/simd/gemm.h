@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include "core/base/aligned_buffer.h"
-#include "core/base/matrix.h"
+#include "core/simd/aligned_buffer.h"
+#include "core/simd/matrix.h"
 
 namespace locus {
 

@@ -1,10 +1,10 @@
 // Stores of vectors, through the cache or past it. To be included by files that
 // are compiled once for each instruction set.
-#if defined(LOCUS_CORE_BASE_WRITES_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_BASE_WRITES_INL_H_
-#undef LOCUS_CORE_BASE_WRITES_INL_H_
+#if defined(LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_
+#undef LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_
 #else
-#define LOCUS_CORE_BASE_WRITES_INL_H_
+#define LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_
 #endif
 
 #include <cstdint>
@@ -57,4 +57,4 @@ HWY_INLINE void PutAlternating(D d, V a, V b,
 }  // namespace locus
 HWY_AFTER_NAMESPACE();
 
-#endif  // LOCUS_CORE_BASE_WRITES_INL_H_
+#endif  // LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_

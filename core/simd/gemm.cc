@@ -1,16 +1,16 @@
-#include "core/base/product.h"
+#include "core/simd/gemm.h"
 
 #include <algorithm>
 
-#include "core/base/simd.h"
+#include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/base/product.cc"
+#define HWY_TARGET_INCLUDE "core/simd/gemm.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/highway.h>
 
-#include "core/base/simd-inl.h"
+#include "core/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

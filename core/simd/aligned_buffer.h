@@ -6,7 +6,7 @@
 #include <memory>
 #include <new>
 
-#include "core/base/huge_pages.h"
+#include "core/simd/huge_pages.h"
 
 namespace locus {
 
