@@ -20,7 +20,7 @@
 #include <mutex>
 
 #include "absl/status/statusor.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 
 namespace locus::server {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "core/base/cancellation.h"
+#include "core/parallel/cancellation.h"
 #include "core/base/status.h"
 #include "server/caller.h"
 #include "server/cost.h"

@@ -24,7 +24,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/base/cancellation.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus::server {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/base/cancellation.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/cancellation.h"
+#include "core/parallel/thread_pool.h"
 #include "core/evaluation/evaluation.h"
 
 namespace locus::server {

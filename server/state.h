@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "server/background.h"
 #include "server/compute_gate.h"
 #include "server/memory_budget.h"

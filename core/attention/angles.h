@@ -6,8 +6,8 @@
 
 #include "core/simd/aligned_buffer.h"
 #include "core/base/positions.h"
-#include "core/base/stopper.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/stopper.h"
+#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 #include "core/encoding/schemes.h"
 
 namespace locus {

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 #include "core/attention/problem.h"
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 
 namespace locus {
 

@@ -17,7 +17,7 @@
 #include "core/simd/aligned_buffer.h"
 #include "core/base/positions.h"
 #include "core/base/shape.h"
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 
 namespace locus {
 namespace {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/simd/aligned_buffer.h"
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 #include "core/encoding/angles.h"
 #include "core/encoding/apply.h"
 

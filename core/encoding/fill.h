@@ -9,10 +9,10 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
-#include "core/base/cancellation.h"
+#include "core/parallel/cancellation.h"
 #include "core/base/positions.h"
 #include "core/base/tensor.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

@@ -11,7 +11,7 @@
 
 #include "core/simd/aligned_buffer.h"
 #include "core/base/shape.h"
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 #include "core/encoding/apply.h"
 #include "core/encoding/fill.h"
 

@@ -27,9 +27,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/base/cancellation.h"
+#include "core/parallel/cancellation.h"
 #include "core/base/tensor.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

@@ -12,7 +12,7 @@
 #include "core/attention/module.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 
 namespace locus {
 namespace {

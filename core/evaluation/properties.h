@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/base/cancellation.h"
+#include "core/parallel/cancellation.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

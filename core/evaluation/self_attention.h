@@ -7,7 +7,7 @@
 
 #include "core/simd/matrix.h"
 #include "core/simd/gemm.h"
-#include "core/evaluation/interruption.h"
+#include "core/parallel/interruption.h"
 #include "core/evaluation/position_tables.h"
 
 namespace locus {

@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/base/cancellation.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/cancellation.h"
+#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
 #include "core/evaluation/task.h"
 #include "core/evaluation/transformer.h"

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "core/attention/attention.h"
 #include "core/base/tensor.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
 #include "tests/bench/side_by_side.h"
 

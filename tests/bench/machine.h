@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "tests/bench/side_by_side.h"
 
 namespace locus::bench {

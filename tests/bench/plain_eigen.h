@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 
 namespace locus::bench {
 

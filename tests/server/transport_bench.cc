@@ -34,7 +34,7 @@
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
 #include "server/allocator.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/base/stopper.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/stopper.h"
+#include "core/parallel/thread_pool.h"
 #include "core/evaluation/pattern.h"
 #include "core/evaluation/pattern/attention_map.h"
 #include "core/evaluation/pattern/head_rows.h"

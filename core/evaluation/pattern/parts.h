@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 
 namespace locus {
 

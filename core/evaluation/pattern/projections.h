@@ -3,8 +3,8 @@
 
 #include <Eigen/Core>
 
-#include "core/base/stopper.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/stopper.h"
+#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
 #include "core/evaluation/pattern.h"
 

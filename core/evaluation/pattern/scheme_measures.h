@@ -4,7 +4,7 @@
 #include <map>
 #include <string>
 
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 #include "core/encoding/scheme.h"
 #include "core/evaluation/pattern.h"
 

@@ -15,7 +15,7 @@
 #include "core/base/shape.h"
 #include "core/base/status.h"
 #include "core/base/tensor.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 
 namespace locus {
 namespace {

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "core/encoding/schemes.h"
 #include "core/evaluation/trainer.h"
 #include "core/evaluation/transformer.h"

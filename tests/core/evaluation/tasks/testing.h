@@ -18,7 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 #include "core/evaluation/task.h"
 #include "core/evaluation/tasks/agreement.h"
 #include "core/evaluation/tasks/copy.h"

@@ -1,7 +1,7 @@
 // Asks now and then, by the work done, whether anyone still wants it.
 #pragma once
 
-#include "core/base/stopper.h"
+#include "core/parallel/stopper.h"
 
 namespace locus {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "core/base/cancellation.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus {
 

@@ -1,4 +1,4 @@
-#include "core/base/thread_pool.h"
+#include "core/parallel/thread_pool.h"
 
 #include <algorithm>
 #include <atomic>
