@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/shape.h"
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "core/evaluation/retrofit.h"
 
 namespace locus::server {

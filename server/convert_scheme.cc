@@ -13,7 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "server/convert.h"
 
 namespace locus::server {

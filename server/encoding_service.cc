@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "core/encoding/encode.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "server/call_limits.h"
 #include "server/convert.h"
 

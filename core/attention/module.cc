@@ -11,7 +11,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/parallel/stopper.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 
 namespace locus {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/simd/streaming_stores.h"
-#include "core/encoding/fill.h"
+#include "core/encoding/tables.h"
 
 namespace locus {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/encoding/angles.h"
+#include "core/encoding/angles/angles.h"
 #include "core/encoding/apply.h"
 
 namespace locus {

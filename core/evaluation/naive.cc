@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "core/evaluation/code_cases.h"
 #include "core/evaluation/property_case.h"
 

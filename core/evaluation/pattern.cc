@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/parallel/stopper.h"
-#include "core/evaluation/compiled.h"
+#include "core/encoding/compiled.h"
 #include "core/evaluation/pattern/attention_map.h"
 #include "core/evaluation/pattern/head_rows.h"
 #include "core/evaluation/pattern/head_sums.h"

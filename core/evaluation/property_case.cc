@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "core/evaluation/compiled.h"
+#include "core/encoding/compiled.h"
 
 namespace locus {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/simd/gemm.h"
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "tests/bench/attention_case.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/side_by_side.h"

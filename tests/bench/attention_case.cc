@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "tests/bench/plain_eigen.h"
 
 namespace locus::bench {

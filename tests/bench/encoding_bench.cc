@@ -11,7 +11,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/encoding/encode.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/plain_eigen.h"
 #include "tests/bench/side_by_side.h"

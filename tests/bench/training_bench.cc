@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "core/evaluation/trainer.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/side_by_side.h"

@@ -12,7 +12,7 @@
 #include "core/base/random.h"
 #include "core/base/tensor.h"
 #include "core/encoding/encode.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 
 namespace locus::testing {
 

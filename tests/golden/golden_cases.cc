@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 
 namespace locus::golden {
 namespace {

@@ -20,7 +20,7 @@
 
 #include "core/base/random.h"
 #include "core/encoding/rope_scaling/scaling.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_cases.h"
 

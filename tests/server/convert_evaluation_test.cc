@@ -4,7 +4,7 @@
 
 #include "absl/algorithm/container.h"
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 
 namespace locus::server {
 namespace {

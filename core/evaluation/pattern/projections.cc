@@ -8,7 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/random.h"
-#include "core/evaluation/compiled.h"
+#include "core/encoding/compiled.h"
 #include "core/evaluation/pattern/parts.h"
 
 namespace locus {

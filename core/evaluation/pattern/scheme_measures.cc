@@ -8,7 +8,7 @@
 #include <Eigen/Core>
 
 #include "absl/types/span.h"
-#include "core/evaluation/compiled.h"
+#include "core/encoding/compiled.h"
 #include "core/evaluation/pattern/parts.h"
 
 namespace locus {

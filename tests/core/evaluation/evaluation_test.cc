@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "core/evaluation/task.h"
 
 namespace locus {

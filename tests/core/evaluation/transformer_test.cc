@@ -8,7 +8,7 @@
 
 #include "core/base/random.h"
 #include "core/parallel/thread_pool.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "core/evaluation/rows.h"
 #include "core/evaluation/trainer.h"
 #include "tests/core/evaluation/transformer_testing.h"

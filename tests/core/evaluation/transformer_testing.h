@@ -15,7 +15,7 @@
 
 #include "core/base/random.h"
 #include "core/parallel/thread_pool.h"
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 #include "core/evaluation/trainer.h"
 #include "core/evaluation/transformer.h"
 

@@ -1,4 +1,4 @@
-#include "core/encoding/rotation_parameters.h"
+#include "core/encoding/schemes/rotation_parameters.h"
 
 #include <algorithm>
 

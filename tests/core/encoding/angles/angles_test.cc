@@ -1,5 +1,5 @@
 // Sines and cosines against libm's, in more precision than either has.
-#include "core/encoding/angles.h"
+#include "core/encoding/angles/angles.h"
 
 #include <algorithm>
 #include <cmath>

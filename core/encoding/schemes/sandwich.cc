@@ -18,7 +18,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/encoding/angles.h"
+#include "core/encoding/angles/angles.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

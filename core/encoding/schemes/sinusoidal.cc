@@ -17,7 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/encoding/angles.h"
+#include "core/encoding/angles/angles.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

@@ -1,4 +1,4 @@
-#include "core/encoding/schemes.h"
+#include "core/encoding/registry.h"
 
 #include <utility>
 #include <vector>

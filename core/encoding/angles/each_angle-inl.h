@@ -1,10 +1,10 @@
 // Rows of angles for positions in any order, each by itself. To be included by
 // files that are compiled once for each instruction set.
-#if defined(LOCUS_CORE_ENCODING_EACH_ANGLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ENCODING_EACH_ANGLE_INL_H_
-#undef LOCUS_CORE_ENCODING_EACH_ANGLE_INL_H_
+#if defined(LOCUS_CORE_ENCODING_ANGLES_EACH_ANGLE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_ENCODING_ANGLES_EACH_ANGLE_INL_H_
+#undef LOCUS_CORE_ENCODING_ANGLES_EACH_ANGLE_INL_H_
 #else
-#define LOCUS_CORE_ENCODING_EACH_ANGLE_INL_H_
+#define LOCUS_CORE_ENCODING_ANGLES_EACH_ANGLE_INL_H_
 #endif
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 #include <hwy/highway.h>
 
 #include "core/simd/streaming_stores-inl.h"
-#include "core/encoding/angles.h"
-#include "core/encoding/sin_cos-inl.h"
+#include "core/encoding/angles/angles.h"
+#include "core/encoding/angles/sin_cos-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
@@ -122,4 +122,4 @@ void Each(const AngleTable<T>& table, const int64_t* positions, int64_t count) {
 }  // namespace locus
 HWY_AFTER_NAMESPACE();
 
-#endif  // LOCUS_CORE_ENCODING_EACH_ANGLE_INL_H_
+#endif  // LOCUS_CORE_ENCODING_ANGLES_EACH_ANGLE_INL_H_

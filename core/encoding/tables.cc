@@ -1,11 +1,11 @@
-#include "core/encoding/fill.h"
+#include "core/encoding/tables.h"
 
 #include <algorithm>
 #include <functional>
 
 #include "core/simd/aligned_buffer.h"
 #include "core/parallel/stopper.h"
-#include "core/encoding/angles.h"
+#include "core/encoding/angles/angles.h"
 #include "core/encoding/apply.h"
 
 namespace locus {

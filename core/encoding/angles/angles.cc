@@ -1,4 +1,4 @@
-#include "core/encoding/angles.h"
+#include "core/encoding/angles/angles.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,15 +7,15 @@
 #include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/encoding/angles.cc"
+#define HWY_TARGET_INCLUDE "core/encoding/angles/angles.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include "core/simd/streaming_stores-inl.h"
-#include "core/encoding/angle_run-inl.h"
-#include "core/encoding/each_angle-inl.h"
+#include "core/encoding/angles/angle_run-inl.h"
+#include "core/encoding/angles/each_angle-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

@@ -13,7 +13,7 @@
 #include "core/base/shape.h"
 #include "core/parallel/stopper.h"
 #include "core/encoding/apply.h"
-#include "core/encoding/fill.h"
+#include "core/encoding/tables.h"
 
 namespace locus {
 namespace {

@@ -19,7 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/rope_scaling/scaling.h"
-#include "core/encoding/rotation_parameters.h"
+#include "core/encoding/schemes/rotation_parameters.h"
 #include "core/encoding/scheme.h"
 
 namespace locus {

@@ -1,10 +1,10 @@
 // Sines and cosines of a position times frequencies, in vectors. To be included
 // by files that are compiled once for each instruction set.
-#if defined(LOCUS_CORE_ENCODING_SIN_COS_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ENCODING_SIN_COS_INL_H_
-#undef LOCUS_CORE_ENCODING_SIN_COS_INL_H_
+#if defined(LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_
+#undef LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_
 #else
-#define LOCUS_CORE_ENCODING_SIN_COS_INL_H_
+#define LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_
 #endif
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "core/simd/exp2-inl.h"
 #include "core/simd/simd-inl.h"
-#include "core/encoding/angles.h"
+#include "core/encoding/angles/angles.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
@@ -207,4 +207,4 @@ HWY_INLINE void Factors(const AngleTable<T>& table, int64_t first,
 }  // namespace locus
 HWY_AFTER_NAMESPACE();
 
-#endif  // LOCUS_CORE_ENCODING_SIN_COS_INL_H_
+#endif  // LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_

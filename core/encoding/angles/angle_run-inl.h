@@ -10,11 +10,11 @@
 // twice:
 //
 //   h(n + 1) = 2 e^g cos(w) h(n) - e^2g h(n - 1),  h(n) = e^(g n) f(n w)
-#if defined(LOCUS_CORE_ENCODING_ANGLE_RUN_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ENCODING_ANGLE_RUN_INL_H_
-#undef LOCUS_CORE_ENCODING_ANGLE_RUN_INL_H_
+#if defined(LOCUS_CORE_ENCODING_ANGLES_ANGLE_RUN_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_ENCODING_ANGLES_ANGLE_RUN_INL_H_
+#undef LOCUS_CORE_ENCODING_ANGLES_ANGLE_RUN_INL_H_
 #else
-#define LOCUS_CORE_ENCODING_ANGLE_RUN_INL_H_
+#define LOCUS_CORE_ENCODING_ANGLES_ANGLE_RUN_INL_H_
 #endif
 
 #include <algorithm>
@@ -25,8 +25,8 @@
 #include <hwy/highway.h>
 
 #include "core/simd/streaming_stores-inl.h"
-#include "core/encoding/angles.h"
-#include "core/encoding/sin_cos-inl.h"
+#include "core/encoding/angles/angles.h"
+#include "core/encoding/angles/sin_cos-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
@@ -315,4 +315,4 @@ void FillRun(const AngleTable<float>& table, int64_t start, int64_t count) {
 }  // namespace locus
 HWY_AFTER_NAMESPACE();
 
-#endif  // LOCUS_CORE_ENCODING_ANGLE_RUN_INL_H_
+#endif  // LOCUS_CORE_ENCODING_ANGLES_ANGLE_RUN_INL_H_
