@@ -2,11 +2,11 @@
 // it sees.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_BLOCK_INL_H_
-#undef LOCUS_CORE_ATTENTION_BLOCK_INL_H_
+#if defined(LOCUS_CORE_ATTENTION_TILED_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_ATTENTION_TILED_BLOCK_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_BLOCK_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_BLOCK_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_BLOCK_INL_H_
 #endif
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 #include <hwy/highway.h>
 
 #include "core/attention/problem.h"
-#include "core/attention/scratch.h"
-#include "core/attention/tile-inl.h"
-#include "core/attention/tile.h"
+#include "core/attention/tiled/scratch.h"
+#include "core/attention/tiled/tile-inl.h"
+#include "core/attention/tiled/tile.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

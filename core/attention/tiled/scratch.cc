@@ -1,4 +1,4 @@
-#include "core/attention/scratch.h"
+#include "core/attention/tiled/scratch.h"
 
 #include "core/simd/aligned_buffer.h"
 

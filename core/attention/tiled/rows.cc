@@ -1,6 +1,6 @@
-#include "core/attention/rows.h"
+#include "core/attention/tiled/rows.h"
 
-#include "core/attention/tile.h"
+#include "core/attention/tiled/tile.h"
 #include "core/base/dtype.h"
 #include "core/encoding/apply.h"
 

@@ -5,24 +5,24 @@
 #include <cmath>
 #include <limits>
 
-#include "core/attention/added_terms.h"
-#include "core/attention/few_queries.h"
-#include "core/attention/rows.h"
-#include "core/attention/tile.h"
+#include "core/attention/tiled/score_terms.h"
+#include "core/attention/split_kv/split_kv.h"
+#include "core/attention/tiled/rows.h"
+#include "core/attention/tiled/tile.h"
 
 #include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/attention/chunk.cc"
+#define HWY_TARGET_INCLUDE "core/attention/split_kv/chunk.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/cache_control.h>
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "core/attention/relative_terms-inl.h"
-#include "core/attention/scratch.h"
-#include "core/attention/tile-inl.h"
+#include "core/attention/tiled/relative_terms-inl.h"
+#include "core/attention/tiled/scratch.h"
+#include "core/attention/tiled/tile-inl.h"
 #include "core/simd/flush_denormals.h"
 
 HWY_BEFORE_NAMESPACE();

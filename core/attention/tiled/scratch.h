@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/attention/tile.h"
+#include "core/attention/tiled/tile.h"
 #include "core/simd/aligned_buffer.h"
 
 namespace locus {

@@ -9,7 +9,7 @@
 
 #include "core/attention/module.h"
 #include "core/base/status.h"
-#include "tests/core/attention/twin.h"
+#include "tests/core/attention/reference_comparison.h"
 #include "tests/core/testing.h"
 
 namespace locus {

@@ -1,12 +1,12 @@
 // What a block adds up and writes: values times probabilities, sums, weights.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_BLOCK_OUTPUT_INL_H_) == \
+#if defined(LOCUS_CORE_ATTENTION_TILED_BLOCK_OUTPUT_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_BLOCK_OUTPUT_INL_H_
-#undef LOCUS_CORE_ATTENTION_BLOCK_OUTPUT_INL_H_
+#ifdef LOCUS_CORE_ATTENTION_TILED_BLOCK_OUTPUT_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_BLOCK_OUTPUT_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_BLOCK_OUTPUT_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_BLOCK_OUTPUT_INL_H_
 #endif
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/block-inl.h"
-#include "core/attention/tile-inl.h"
-#include "core/attention/transpose-inl.h"
+#include "core/attention/tiled/block-inl.h"
+#include "core/attention/tiled/tile-inl.h"
+#include "core/attention/tiled/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

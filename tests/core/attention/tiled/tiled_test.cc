@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <hwy/targets.h>
 
-#include "tests/core/attention/twin.h"
+#include "tests/core/attention/reference_comparison.h"
 #include "tests/core/testing.h"
 
 namespace locus {

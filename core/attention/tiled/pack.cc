@@ -6,20 +6,20 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/attention/rows.h"
-#include "core/attention/tile.h"
+#include "core/attention/tiled/rows.h"
+#include "core/attention/tiled/tile.h"
 
 #include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/attention/pack.cc"
+#define HWY_TARGET_INCLUDE "core/attention/tiled/pack.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/highway.h>
 
-#include "core/attention/scratch.h"
-#include "core/attention/tile-inl.h"
-#include "core/attention/transpose-inl.h"
+#include "core/attention/tiled/scratch.h"
+#include "core/attention/tiled/tile-inl.h"
+#include "core/attention/tiled/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

@@ -1,11 +1,11 @@
 // The inner loops of the tiled kernel, for one instruction set.
 //
 // Included once for each target by Highway's machinery; see foreach_target.h.
-#if defined(LOCUS_CORE_ATTENTION_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_TILE_INL_H_
-#undef LOCUS_CORE_ATTENTION_TILE_INL_H_
+#if defined(LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_TILE_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_
 #endif
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/tile.h"
+#include "core/attention/tiled/tile.h"
 #include "core/simd/exp2-inl.h"
 #include "core/simd/simd-inl.h"
 

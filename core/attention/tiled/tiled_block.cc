@@ -14,25 +14,25 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/attention/tile.h"
+#include "core/attention/tiled/tile.h"
 
 #include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/attention/tiled_block.cc"
+#define HWY_TARGET_INCLUDE "core/attention/tiled/tiled_block.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/highway.h>
 
-#include "core/attention/block-inl.h"
-#include "core/attention/block_output-inl.h"
-#include "core/attention/block_passing-inl.h"
-#include "core/attention/block_queries-inl.h"
-#include "core/attention/block_reach-inl.h"
-#include "core/attention/block_scores-inl.h"
-#include "core/attention/block_shifts-inl.h"
-#include "core/attention/scratch.h"
-#include "core/attention/tile-inl.h"
+#include "core/attention/tiled/block-inl.h"
+#include "core/attention/tiled/block_output-inl.h"
+#include "core/attention/tiled/fused_tile-inl.h"
+#include "core/attention/tiled/block_queries-inl.h"
+#include "core/attention/tiled/tile_skip-inl.h"
+#include "core/attention/tiled/tile_scores-inl.h"
+#include "core/attention/tiled/bias_reference-inl.h"
+#include "core/attention/tiled/scratch.h"
+#include "core/attention/tiled/tile-inl.h"
 #include "core/simd/flush_denormals.h"
 
 HWY_BEFORE_NAMESPACE();

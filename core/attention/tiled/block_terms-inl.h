@@ -3,12 +3,12 @@
 // share what it is relative to.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_BLOCK_ADDED_INL_H_) == \
+#if defined(LOCUS_CORE_ATTENTION_TILED_BLOCK_TERMS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_BLOCK_ADDED_INL_H_
-#undef LOCUS_CORE_ATTENTION_BLOCK_ADDED_INL_H_
+#ifdef LOCUS_CORE_ATTENTION_TILED_BLOCK_TERMS_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_BLOCK_TERMS_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_BLOCK_ADDED_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_BLOCK_TERMS_INL_H_
 #endif
 
 #include <algorithm>
@@ -19,11 +19,11 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/added_terms.h"
-#include "core/attention/block-inl.h"
-#include "core/attention/relative_terms-inl.h"
-#include "core/attention/tile-inl.h"
-#include "core/attention/transpose-inl.h"
+#include "core/attention/tiled/score_terms.h"
+#include "core/attention/tiled/block-inl.h"
+#include "core/attention/tiled/relative_terms-inl.h"
+#include "core/attention/tiled/tile-inl.h"
+#include "core/attention/tiled/transpose-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

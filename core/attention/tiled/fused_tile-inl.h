@@ -2,12 +2,12 @@
 // registers, relative to a maximum that hardly ever has to change.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_BLOCK_PASSING_INL_H_) == \
+#if defined(LOCUS_CORE_ATTENTION_TILED_FUSED_TILE_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_BLOCK_PASSING_INL_H_
-#undef LOCUS_CORE_ATTENTION_BLOCK_PASSING_INL_H_
+#ifdef LOCUS_CORE_ATTENTION_TILED_FUSED_TILE_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_FUSED_TILE_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_BLOCK_PASSING_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_FUSED_TILE_INL_H_
 #endif
 
 #include <algorithm>
@@ -17,10 +17,10 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/block-inl.h"
-#include "core/attention/block_output-inl.h"
-#include "core/attention/block_scores-inl.h"
-#include "core/attention/tile-inl.h"
+#include "core/attention/tiled/block-inl.h"
+#include "core/attention/tiled/block_output-inl.h"
+#include "core/attention/tiled/tile_scores-inl.h"
+#include "core/attention/tiled/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

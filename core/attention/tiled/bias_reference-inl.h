@@ -6,12 +6,12 @@
 // it matters: a row masked by -1e9 throughout is not all alike.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_BLOCK_SHIFTS_INL_H_) == \
+#if defined(LOCUS_CORE_ATTENTION_TILED_BIAS_REFERENCE_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_BLOCK_SHIFTS_INL_H_
-#undef LOCUS_CORE_ATTENTION_BLOCK_SHIFTS_INL_H_
+#ifdef LOCUS_CORE_ATTENTION_TILED_BIAS_REFERENCE_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_BIAS_REFERENCE_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_BLOCK_SHIFTS_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_BIAS_REFERENCE_INL_H_
 #endif
 
 #include <algorithm>
@@ -21,10 +21,10 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/added_terms.h"
-#include "core/attention/block-inl.h"
-#include "core/attention/block_added-inl.h"
-#include "core/attention/tile-inl.h"
+#include "core/attention/tiled/score_terms.h"
+#include "core/attention/tiled/block-inl.h"
+#include "core/attention/tiled/block_terms-inl.h"
+#include "core/attention/tiled/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

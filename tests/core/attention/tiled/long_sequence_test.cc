@@ -5,8 +5,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/attention/few_queries.h"
-#include "tests/core/attention/twin.h"
+#include "core/attention/split_kv/split_kv.h"
+#include "tests/core/attention/reference_comparison.h"
 #include "tests/core/testing.h"
 
 namespace locus {

@@ -1,12 +1,12 @@
 // Terms relative to another, many at a time.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_RELATIVE_TERMS_INL_H_) == \
+#if defined(LOCUS_CORE_ATTENTION_TILED_RELATIVE_TERMS_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_RELATIVE_TERMS_INL_H_
-#undef LOCUS_CORE_ATTENTION_RELATIVE_TERMS_INL_H_
+#ifdef LOCUS_CORE_ATTENTION_TILED_RELATIVE_TERMS_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_RELATIVE_TERMS_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_RELATIVE_TERMS_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_RELATIVE_TERMS_INL_H_
 #endif
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/added_terms.h"
+#include "core/attention/tiled/score_terms.h"
 #include "core/simd/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

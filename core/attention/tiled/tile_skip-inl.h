@@ -2,12 +2,12 @@
 // distance.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_BLOCK_REACH_INL_H_) == \
+#if defined(LOCUS_CORE_ATTENTION_TILED_TILE_SKIP_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_BLOCK_REACH_INL_H_
-#undef LOCUS_CORE_ATTENTION_BLOCK_REACH_INL_H_
+#ifdef LOCUS_CORE_ATTENTION_TILED_TILE_SKIP_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_TILE_SKIP_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_BLOCK_REACH_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_TILE_SKIP_INL_H_
 #endif
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/block-inl.h"
+#include "core/attention/tiled/block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

@@ -9,11 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/angles.h"
-#include "core/attention/few_queries.h"
+#include "core/attention/tiled/call_angles.h"
+#include "core/attention/split_kv/split_kv.h"
 #include "core/attention/problem.h"
-#include "core/attention/scratch.h"
-#include "core/attention/tile.h"
+#include "core/attention/tiled/scratch.h"
+#include "core/attention/tiled/tile.h"
 #include "core/simd/aligned_buffer.h"
 #include "core/base/positions.h"
 #include "core/base/shape.h"

@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "tests/core/attention/twin.h"
+#include "tests/core/attention/reference_comparison.h"
 
 namespace locus::testing {
 namespace {

@@ -1,12 +1,12 @@
-#include "core/attention/few_queries.h"
+#include "core/attention/split_kv/split_kv.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <vector>
 
-#include "core/attention/angles.h"
-#include "core/attention/tile.h"
+#include "core/attention/tiled/call_angles.h"
+#include "core/attention/tiled/tile.h"
 #include "core/simd/aligned_buffer.h"
 #include "core/base/status.h"
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "core/attention/problem.h"
-#include "core/attention/tile.h"
+#include "core/attention/tiled/tile.h"
 
 namespace locus {
 

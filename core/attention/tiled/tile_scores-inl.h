@@ -2,12 +2,12 @@
 // see.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_BLOCK_SCORES_INL_H_) == \
+#if defined(LOCUS_CORE_ATTENTION_TILED_TILE_SCORES_INL_H_) == \
     defined(HWY_TARGET_TOGGLE)
-#ifdef LOCUS_CORE_ATTENTION_BLOCK_SCORES_INL_H_
-#undef LOCUS_CORE_ATTENTION_BLOCK_SCORES_INL_H_
+#ifdef LOCUS_CORE_ATTENTION_TILED_TILE_SCORES_INL_H_
+#undef LOCUS_CORE_ATTENTION_TILED_TILE_SCORES_INL_H_
 #else
-#define LOCUS_CORE_ATTENTION_BLOCK_SCORES_INL_H_
+#define LOCUS_CORE_ATTENTION_TILED_TILE_SCORES_INL_H_
 #endif
 
 #include <cstdint>
@@ -16,9 +16,9 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
-#include "core/attention/block-inl.h"
-#include "core/attention/block_added-inl.h"
-#include "core/attention/tile-inl.h"
+#include "core/attention/tiled/block-inl.h"
+#include "core/attention/tiled/block_terms-inl.h"
+#include "core/attention/tiled/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {

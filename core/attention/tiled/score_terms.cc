@@ -1,4 +1,4 @@
-#include "core/attention/added_terms.h"
+#include "core/attention/tiled/score_terms.h"
 
 #include <algorithm>
 
