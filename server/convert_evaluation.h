@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/evaluation/evaluation.h"
-#include "core/evaluation/properties.h"
+#include "core/properties/properties.h"
 #include "locus/v1/evaluation.pb.h"
 #include "server/convert.h"
 

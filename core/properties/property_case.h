@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/encoding/scheme.h"
-#include "core/evaluation/properties.h"
+#include "core/properties/properties.h"
 
 namespace locus {
 

@@ -1,4 +1,4 @@
-#include "core/evaluation/naive.h"
+#include "core/properties/naive.h"
 
 #include <algorithm>
 #include <memory>
@@ -6,8 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "core/evaluation/code_cases.h"
-#include "core/evaluation/property_case.h"
+#include "core/properties/encoding_properties.h"
+#include "core/properties/property_case.h"
 
 namespace locus {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/evaluation/property_case.h"
+#include "core/properties/property_case.h"
 
 #include <algorithm>
 #include <cmath>

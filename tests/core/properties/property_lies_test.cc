@@ -7,8 +7,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/evaluation/properties.h"
-#include "tests/core/evaluation/property_testing.h"
+#include "core/properties/properties.h"
+#include "tests/core/properties/property_testing.h"
 
 namespace locus {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/evaluation/code_cases.h"
+#include "core/properties/encoding_properties.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
-#include "core/evaluation/layer_cases.h"
+#include "core/properties/attention_properties.h"
 
 namespace locus {
 namespace {

@@ -1,13 +1,13 @@
 // Encodings that fail, and fail as they should.
-#include "core/evaluation/naive.h"
+#include "core/properties/naive.h"
 
 #include <cstdint>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "core/evaluation/properties.h"
-#include "tests/core/evaluation/property_testing.h"
+#include "core/properties/properties.h"
+#include "tests/core/properties/property_testing.h"
 #include "tests/core/testing.h"
 
 namespace locus {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "core/encoding/scheme.h"
-#include "core/evaluation/property_case.h"
+#include "core/properties/property_case.h"
 
 namespace locus {
 

@@ -14,7 +14,7 @@
 
 #include "absl/types/span.h"
 #include "core/encoding/scheme.h"
-#include "core/evaluation/properties.h"
+#include "core/properties/properties.h"
 
 namespace locus {
 

@@ -1,4 +1,4 @@
-#include "core/evaluation/layer_cases.h"
+#include "core/properties/attention_properties.h"
 
 #include <algorithm>
 #include <cmath>

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/string_view.h"
-#include "core/evaluation/properties.h"
+#include "core/properties/properties.h"
 #include "tests/core/testing.h"
 
 namespace locus::testing {

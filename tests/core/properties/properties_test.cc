@@ -1,12 +1,12 @@
 // The properties of schemes, all of them at once, and what checking costs.
-#include "core/evaluation/properties.h"
+#include "core/properties/properties.h"
 
 #include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "tests/core/evaluation/property_testing.h"
+#include "tests/core/properties/property_testing.h"
 #include "tests/core/testing.h"
 
 namespace locus {

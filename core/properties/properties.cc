@@ -1,12 +1,12 @@
-#include "core/evaluation/properties.h"
+#include "core/properties/properties.h"
 
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/evaluation/code_cases.h"
-#include "core/evaluation/layer_cases.h"
-#include "core/evaluation/property_case.h"
+#include "core/properties/encoding_properties.h"
+#include "core/properties/attention_properties.h"
+#include "core/properties/property_case.h"
 
 namespace locus {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/encoding/scheme.h"
-#include "core/evaluation/property_case.h"
+#include "core/properties/property_case.h"
 
 namespace locus {
 
