@@ -9,8 +9,8 @@
 #include "core/base/status.h"
 #include "core/evaluation/pattern.h"
 #include "core/evaluation/summary.h"
-#include "core/evaluation/task.h"
-#include "core/evaluation/trainer.h"
+#include "core/training/task.h"
+#include "core/training/trainer.h"
 
 namespace locus {
 namespace {

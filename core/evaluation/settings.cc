@@ -7,7 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
 #include "core/evaluation/evaluation.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/types/span.h"
 #include "core/evaluation/evaluation.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 

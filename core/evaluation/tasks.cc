@@ -4,7 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 #include "core/evaluation/tasks/agreement.h"
 #include "core/evaluation/tasks/copy.h"
 #include "core/evaluation/tasks/ordering.h"

@@ -10,7 +10,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "core/evaluation/trainer.h"
+#include "core/training/trainer.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/side_by_side.h"
 #include "tests/bench/table.h"

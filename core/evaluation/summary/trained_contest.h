@@ -4,7 +4,7 @@
 #include "core/evaluation/evaluation.h"
 #include "core/evaluation/summary.h"
 #include "core/evaluation/summary/results.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 

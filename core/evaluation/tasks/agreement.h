@@ -43,7 +43,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 

@@ -12,7 +12,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/base/random.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 

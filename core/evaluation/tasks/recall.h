@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 

@@ -30,7 +30,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 

@@ -9,7 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 
 namespace locus {
 namespace {

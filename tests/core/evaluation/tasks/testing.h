@@ -19,7 +19,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "core/parallel/thread_pool.h"
-#include "core/evaluation/task.h"
+#include "core/training/task.h"
 #include "core/evaluation/tasks/agreement.h"
 #include "core/evaluation/tasks/copy.h"
 #include "core/evaluation/tasks/corpus.h"
@@ -27,7 +27,7 @@
 #include "core/evaluation/tasks/ordering.h"
 #include "core/evaluation/tasks/recall.h"
 #include "core/evaluation/tasks/text.h"
-#include "core/evaluation/trainer.h"
+#include "core/training/trainer.h"
 #include "tests/core/testing.h"
 
 namespace locus::testing {

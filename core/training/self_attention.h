@@ -8,7 +8,7 @@
 #include "core/simd/matrix.h"
 #include "core/simd/gemm.h"
 #include "core/parallel/interruption.h"
-#include "core/evaluation/position_tables.h"
+#include "core/training/position_tables.h"
 
 namespace locus {
 

@@ -16,8 +16,8 @@
 #include "core/base/random.h"
 #include "core/parallel/thread_pool.h"
 #include "core/encoding/registry.h"
-#include "core/evaluation/trainer.h"
-#include "core/evaluation/transformer.h"
+#include "core/training/trainer.h"
+#include "core/training/transformer.h"
 
 namespace locus {
 

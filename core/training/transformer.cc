@@ -1,4 +1,4 @@
-#include "core/evaluation/transformer.h"
+#include "core/training/transformer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
-#include "core/evaluation/rows.h"
+#include "core/training/layer_ops.h"
 
 namespace locus {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/evaluation/position_tables.h"
+#include "core/training/position_tables.h"
 
 #include <algorithm>
 #include <type_traits>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/evaluation/transformer.h"
+#include "core/training/transformer.h"
 
 namespace locus {
 

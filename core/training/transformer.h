@@ -20,9 +20,9 @@
 #include "core/simd/gemm.h"
 #include "core/parallel/thread_pool.h"
 #include "core/parallel/interruption.h"
-#include "core/evaluation/model_positions.h"
-#include "core/evaluation/self_attention.h"
-#include "core/evaluation/task.h"
+#include "core/training/model_positions.h"
+#include "core/training/self_attention.h"
+#include "core/training/task.h"
 
 namespace locus {
 

@@ -1,11 +1,11 @@
-#include "core/evaluation/rows.h"
+#include "core/training/layer_ops.h"
 
 #include <cmath>
 
 #include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/evaluation/rows.cc"
+#define HWY_TARGET_INCLUDE "core/training/layer_ops.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/highway.h>

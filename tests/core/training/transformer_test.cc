@@ -1,5 +1,5 @@
 // The trainable transformer, held to its definition and to differences.
-#include "core/evaluation/transformer.h"
+#include "core/training/transformer.h"
 
 #include <cmath>
 #include <numeric>
@@ -9,9 +9,9 @@
 #include "core/base/random.h"
 #include "core/parallel/thread_pool.h"
 #include "core/encoding/registry.h"
-#include "core/evaluation/rows.h"
-#include "core/evaluation/trainer.h"
-#include "tests/core/evaluation/transformer_testing.h"
+#include "core/training/layer_ops.h"
+#include "core/training/trainer.h"
+#include "tests/core/training/transformer_testing.h"
 
 namespace locus {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/evaluation/model_scheme.h"
-#include "core/evaluation/position_tables.h"
+#include "core/training/model_scheme.h"
+#include "core/training/position_tables.h"
 
 namespace locus {
 

@@ -1,12 +1,12 @@
 // Models whose layers have different schemes, and whose training has random
 // positions.
-#include "core/evaluation/model_scheme.h"
+#include "core/training/model_scheme.h"
 
 #include <limits>
 
 #include <gtest/gtest.h>
 
-#include "tests/core/evaluation/transformer_testing.h"
+#include "tests/core/training/transformer_testing.h"
 
 namespace locus {
 namespace {

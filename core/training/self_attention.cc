@@ -1,9 +1,9 @@
-#include "core/evaluation/self_attention.h"
+#include "core/training/self_attention.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/evaluation/rows.h"
+#include "core/training/layer_ops.h"
 
 namespace locus {
 namespace {

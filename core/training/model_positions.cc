@@ -1,11 +1,11 @@
-#include "core/evaluation/model_positions.h"
+#include "core/training/model_positions.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "core/base/status.h"
-#include "core/evaluation/rows.h"
-#include "core/evaluation/transformer.h"
+#include "core/training/layer_ops.h"
+#include "core/training/transformer.h"
 
 namespace locus {
 namespace {

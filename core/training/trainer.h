@@ -11,8 +11,8 @@
 #include "core/parallel/cancellation.h"
 #include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
-#include "core/evaluation/task.h"
-#include "core/evaluation/transformer.h"
+#include "core/training/task.h"
+#include "core/training/transformer.h"
 
 namespace locus {
 

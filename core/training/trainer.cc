@@ -1,4 +1,4 @@
-#include "core/evaluation/trainer.h"
+#include "core/training/trainer.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/parallel/stopper.h"
-#include "core/evaluation/rows.h"
+#include "core/training/layer_ops.h"
 
 namespace locus {
 namespace {
