@@ -7,8 +7,8 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/evaluation/pattern.h"
-#include "core/evaluation/summary.h"
+#include "core/evaluation/pattern/pattern.h"
+#include "core/evaluation/summary/summary.h"
 #include "core/training/task.h"
 #include "core/training/trainer.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/encoding/scheme.h"
-#include "core/evaluation/pattern.h"
+#include "core/evaluation/pattern/pattern.h"
 #include "core/evaluation/pattern/projections.h"
 
 namespace locus {

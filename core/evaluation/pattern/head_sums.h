@@ -6,7 +6,7 @@
 
 #include "core/parallel/stopper.h"
 #include "core/parallel/thread_pool.h"
-#include "core/evaluation/pattern.h"
+#include "core/evaluation/pattern/pattern.h"
 #include "core/evaluation/pattern/attention_map.h"
 #include "core/evaluation/pattern/head_rows.h"
 

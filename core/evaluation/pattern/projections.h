@@ -6,11 +6,11 @@
 #include "core/parallel/stopper.h"
 #include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
-#include "core/evaluation/pattern.h"
+#include "core/evaluation/pattern/pattern.h"
 
 namespace locus {
 
-// Tokens as drawn, or with one mean for all; see core/evaluation/pattern.h.
+// Tokens as drawn, or with one mean for all; see core/evaluation/pattern/pattern.h.
 enum class PatternContent { kDrawn, kShared };
 
 // Queries [T, dim] and keys [dim, T], heads side by side.

@@ -6,12 +6,12 @@
 
 #include "core/parallel/stopper.h"
 #include "core/encoding/scheme.h"
-#include "core/evaluation/pattern.h"
+#include "core/evaluation/pattern/pattern.h"
 
 namespace locus {
 
 // Those that apply to what the scheme compiled to, by name; see
-// core/evaluation/pattern.h. May be no finite numbers.
+// core/evaluation/pattern/pattern.h. May be no finite numbers.
 std::map<std::string, double> MeasureScheme(const PatternCall& call,
                                             const CompiledScheme& compiled,
                                             Stopper& stopper);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/evaluation/evaluation.h"
-#include "core/evaluation/summary.h"
+#include "core/evaluation/summary/summary.h"
 #include "core/evaluation/summary/results.h"
 
 namespace locus {

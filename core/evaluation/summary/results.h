@@ -10,8 +10,8 @@
 
 #include "absl/types/span.h"
 #include "core/evaluation/evaluation.h"
-#include "core/evaluation/statistics.h"
-#include "core/evaluation/summary.h"
+#include "core/evaluation/types/statistics.h"
+#include "core/evaluation/summary/summary.h"
 
 namespace locus {
 

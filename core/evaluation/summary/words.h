@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "core/evaluation/statistics.h"
+#include "core/evaluation/types/statistics.h"
 
 namespace locus {
 

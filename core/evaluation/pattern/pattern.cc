@@ -1,4 +1,4 @@
-#include "core/evaluation/pattern.h"
+#include "core/evaluation/pattern/pattern.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/evaluation/statistics.h"
+#include "core/evaluation/types/statistics.h"
 
 #include <utility>
 #include <vector>

@@ -1,5 +1,5 @@
 // What cells say together.
-#include "core/evaluation/summary.h"
+#include "core/evaluation/summary/summary.h"
 
 #include <string>
 #include <vector>

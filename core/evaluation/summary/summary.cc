@@ -1,4 +1,4 @@
-#include "core/evaluation/summary.h"
+#include "core/evaluation/summary/summary.h"
 
 #include "core/evaluation/summary/pattern_contest.h"
 #include "core/evaluation/summary/results.h"

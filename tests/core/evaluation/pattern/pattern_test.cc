@@ -1,5 +1,5 @@
 // Patterns of one seeded layer.
-#include "core/evaluation/pattern.h"
+#include "core/evaluation/pattern/pattern.h"
 
 #include <algorithm>
 #include <atomic>
