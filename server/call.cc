@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/base/shape.h"
-#include "server/allocator.h"
+#include "server/base/allocator.h"
 #include "server/log.h"
 #include "server/status.h"
 

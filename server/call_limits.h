@@ -4,7 +4,7 @@
 #include "absl/status/status.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
-#include "server/options.h"
+#include "server/config/options.h"
 
 namespace locus::server {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/address.h"
+#include "server/config/address.h"
 #include "server/http_loop.h"
 
 namespace locus::server {

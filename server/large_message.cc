@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "server/allocator.h"
+#include "server/base/allocator.h"
 
 namespace locus::server {
 namespace {

@@ -22,7 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
-#include "server/address.h"
+#include "server/config/address.h"
 #include "server/status.h"
 
 namespace locus::server {

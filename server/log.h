@@ -17,7 +17,7 @@ class LogLine {
   LogLine(absl::string_view level, absl::string_view event);
 
   // Keys are ours and need no escaping; values are anybody's and get it, and so
-  // do characters that deceive (see server/utf8.h). Bytes that are not UTF-8
+  // do characters that deceive (see server/base/utf8.h). Bytes that are not UTF-8
   // become U+FFFD.
   LogLine& Add(absl::string_view key, absl::string_view value);
   LogLine& Add(absl::string_view key, const char* value);

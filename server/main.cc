@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/config.h"
+#include "server/config/command_line.h"
 #include "server/log.h"
-#include "server/notify.h"
+#include "server/config/sd_notify.h"
 #include "server/server.h"
-#include "server/version.h"
+#include "server/base/version.h"
 
 namespace locus::server {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "server/process_metrics.h"
-#include "server/version.h"
+#include "server/base/version.h"
 
 namespace locus::server {
 namespace {

@@ -17,7 +17,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "core/base/status.h"
-#include "server/allocator.h"
+#include "server/base/allocator.h"
 #include "server/attention_service.h"
 #include "server/auth.h"
 #include "server/credentials.h"
@@ -30,7 +30,7 @@
 #include "server/listener.h"
 #include "server/state.h"
 #include "server/tls.h"
-#include "server/validate.h"
+#include "server/config/validate.h"
 
 namespace locus::server {
 namespace {

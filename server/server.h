@@ -6,7 +6,7 @@
 
 #include "absl/status/statusor.h"
 #include "server/evaluation.h"
-#include "server/options.h"
+#include "server/config/options.h"
 
 namespace grpc {
 class Channel;

@@ -13,7 +13,7 @@
 #include "server/compute_gate.h"
 #include "server/memory_budget.h"
 #include "server/metrics.h"
-#include "server/options.h"
+#include "server/config/options.h"
 #include "server/workers.h"
 
 namespace locus::server {

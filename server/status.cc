@@ -11,7 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/status.h"
-#include "server/utf8.h"
+#include "server/base/utf8.h"
 
 namespace locus::server {
 namespace {

@@ -55,7 +55,7 @@ absl::Duration RetryDelayOf(const absl::Status& status);
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
 // `text` with bytes that are not UTF-8 written as \xNN, and characters that
-// deceive (see server/utf8.h) as \xNN or \uNNNN, cut at a character so that at
+// deceive (see server/base/utf8.h) as \xNN or \uNNNN, cut at a character so that at
 // most `max_bytes` and an ellipsis are left.
 std::string Printable(absl::string_view text, size_t max_bytes);
 

@@ -14,7 +14,7 @@ from daemon import SANITIZED, Daemon
 
 TOKENS, HEADS, DIM = 32768, 8, 64
 BEYOND_BYTES = 300 << 20
-# What locusd may keep for the next call, see server/allocator.h, and what it is itself.
+# What locusd may keep for the next call, see server/base/allocator.h, and what it is itself.
 KEPT_BYTES = (80 + 48) << 20
 
 

@@ -12,7 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/server.h"
-#include "server/utf8.h"
+#include "server/base/utf8.h"
 #include "tests/fuzz/check.h"
 
 namespace locus::server {

@@ -42,7 +42,7 @@ class CheckerTest(unittest.TestCase):
         for header in ('<vector>', '<cstdint>', '"absl/status/status.h"', '"Eigen/Core"',
                        '<Eigen/Core>', '"hwy/highway.h"', '"core/base/tensor.h"'):
             self.assert_allowed("core/a/b.cc", f"#include {header}\n")
-        for header in ("grpcpp/grpcpp.h", "google/protobuf/message.h", "server/options.h",
+        for header in ("grpcpp/grpcpp.h", "google/protobuf/message.h", "server/config/options.h",
                        "client/client.h", "prometheus/counter.h", "locus/v1/tensor.pb.h",
                        "nlohmann/json.hpp"):
             self.assert_refused("core/a/b.h", f'#include "{header}"\n',

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/address.h"
+#include "server/config/address.h"
 
 namespace locus::server {
 namespace {

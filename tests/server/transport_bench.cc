@@ -37,7 +37,7 @@
 #include "core/parallel/thread_pool.h"
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
-#include "server/allocator.h"
+#include "server/base/allocator.h"
 #include "server/convert.h"
 #include "server/server.h"
 

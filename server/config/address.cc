@@ -1,4 +1,4 @@
-#include "server/address.h"
+#include "server/config/address.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>

@@ -1,4 +1,4 @@
-#include "server/config.h"
+#include "server/config/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

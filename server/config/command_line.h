@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "server/options.h"
+#include "server/config/options.h"
 
 namespace locus::server {
 

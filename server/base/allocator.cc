@@ -1,4 +1,4 @@
-#include "server/allocator.h"
+#include "server/base/allocator.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,4 @@
-#include "server/machine.h"
+#include "server/config/system_resources.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/notify.h"
+#include "server/config/sd_notify.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "absl/status/status.h"
-#include "server/options.h"
+#include "server/config/options.h"
 
 namespace locus::server {
 

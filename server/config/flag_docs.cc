@@ -1,4 +1,4 @@
-#include "server/manual.h"
+#include "server/config/flag_docs.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,4 +1,4 @@
-#include "server/validate.h"
+#include "server/config/validate.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,10 +8,10 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
 #include "core/encoding/scheme.h"
-#include "server/address.h"
+#include "server/config/address.h"
 #include "server/auth.h"
 #include "server/listener.h"
-#include "server/machine.h"
+#include "server/config/system_resources.h"
 
 namespace locus::server {
 namespace {

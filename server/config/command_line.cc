@@ -1,4 +1,4 @@
-#include "server/config.h"
+#include "server/config/command_line.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -16,10 +16,10 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
-#include "server/manual.h"
+#include "server/config/flag_docs.h"
 #include "server/status.h"
-#include "server/validate.h"
-#include "server/version.h"
+#include "server/config/validate.h"
+#include "server/base/version.h"
 
 namespace locus::server {
 namespace {
