@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/auth.h"
+#include "server/net/authentication.h"
 
 namespace locus::server {
 

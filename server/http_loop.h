@@ -19,7 +19,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "server/http_request.h"
-#include "server/listener.h"
+#include "server/net/listener.h"
 
 namespace locus::server {
 

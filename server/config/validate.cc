@@ -9,8 +9,8 @@
 #include "core/base/status.h"
 #include "core/encoding/scheme.h"
 #include "server/config/address.h"
-#include "server/auth.h"
-#include "server/listener.h"
+#include "server/net/authentication.h"
+#include "server/net/listener.h"
 #include "server/config/system_resources.h"
 
 namespace locus::server {

@@ -9,7 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "nlohmann/json.hpp"
 #include "server/config/address.h"
-#include "server/auth.h"
+#include "server/net/authentication.h"
 #include "server/caller.h"
 #include "server/http_request.h"
 #include "server/log.h"

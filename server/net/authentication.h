@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/watched_files.h"
+#include "server/net/file_watcher.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/auth.h"
+#include "server/net/authentication.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

@@ -1,4 +1,4 @@
-#include "server/watched_files.h"
+#include "server/net/file_watcher.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

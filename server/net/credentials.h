@@ -5,8 +5,8 @@
 
 #include <memory>
 
-#include "server/auth.h"
-#include "server/tls.h"
+#include "server/net/authentication.h"
+#include "server/net/tls.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/tls.h"
+#include "server/net/tls.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>

@@ -1,4 +1,4 @@
-#include "server/credentials.h"
+#include "server/net/credentials.h"
 
 #include <grpc/grpc.h>
 #include <grpc/grpc_security.h>

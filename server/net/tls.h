@@ -8,7 +8,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/watched_files.h"
+#include "server/net/file_watcher.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/listener.h"
+#include "server/net/listener.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
