@@ -7,7 +7,7 @@
 #include "absl/time/time.h"
 #include "core/base/shape.h"
 #include "server/base/allocator.h"
-#include "server/log.h"
+#include "server/observability/log.h"
 #include "server/status.h"
 
 namespace locus::server {

@@ -15,7 +15,7 @@
 #include "server/caller.h"
 #include "server/cost.h"
 #include "server/memory_budget.h"
-#include "server/metrics.h"
+#include "server/observability/metrics.h"
 #include "server/state.h"
 
 namespace locus::server {

@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/config/command_line.h"
-#include "server/log.h"
+#include "server/observability/log.h"
 #include "server/config/sd_notify.h"
 #include "server/server.h"
 #include "server/base/version.h"

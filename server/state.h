@@ -12,7 +12,7 @@
 #include "server/background.h"
 #include "server/compute_gate.h"
 #include "server/memory_budget.h"
-#include "server/metrics.h"
+#include "server/observability/metrics.h"
 #include "server/config/options.h"
 #include "server/workers.h"
 

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
-#include "server/log.h"
+#include "server/observability/log.h"
 #include "server/status.h"
 
 namespace locus::server {

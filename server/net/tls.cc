@@ -14,7 +14,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "server/log.h"
+#include "server/observability/log.h"
 #include "server/status.h"
 
 namespace locus::server {

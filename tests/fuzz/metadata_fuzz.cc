@@ -12,7 +12,7 @@
 #include "server/net/authentication.h"
 #include "server/caller.h"
 #include "server/http_request.h"
-#include "server/log.h"
+#include "server/observability/log.h"
 #include "server/status.h"
 #include "server/base/utf8.h"
 #include "tests/fuzz/check.h"

@@ -21,8 +21,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "locus/v1/encoding.grpc.pb.h"
-#include "server/log.h"
-#include "server/metrics.h"
+#include "server/observability/log.h"
+#include "server/observability/metrics.h"
 #include "server/server.h"
 
 namespace locus::server {

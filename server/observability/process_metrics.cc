@@ -1,4 +1,4 @@
-#include "server/process_metrics.h"
+#include "server/observability/process_metrics.h"
 
 #include <dirent.h>
 #include <sys/resource.h>

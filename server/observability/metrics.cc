@@ -1,11 +1,11 @@
-#include "server/metrics.h"
+#include "server/observability/metrics.h"
 
 #include <prometheus/text_serializer.h>
 
 #include <sstream>
 #include <utility>
 
-#include "server/process_metrics.h"
+#include "server/observability/process_metrics.h"
 #include "server/base/version.h"
 
 namespace locus::server {
