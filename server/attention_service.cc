@@ -5,7 +5,7 @@
 #include "core/attention/attention.h"
 #include "core/attention/module.h"
 #include "core/base/status.h"
-#include "server/call_limits.h"
+#include "server/admission/request_limits.h"
 #include "server/convert.h"
 
 namespace locus::server {

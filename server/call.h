@@ -13,8 +13,8 @@
 #include "core/parallel/cancellation.h"
 #include "core/base/status.h"
 #include "server/caller.h"
-#include "server/cost.h"
-#include "server/memory_budget.h"
+#include "server/admission/cost_model.h"
+#include "server/admission/memory_budget.h"
 #include "server/observability/metrics.h"
 #include "server/state.h"
 

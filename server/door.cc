@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "server/front.h"
+#include "server/admission/controller.h"
 
 namespace locus::server {
 namespace {

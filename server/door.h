@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "server/crowd.h"
+#include "server/admission/adaptive_lifo_queue.h"
 #include "server/incoming.h"
-#include "server/pace.h"
+#include "server/admission/ewma.h"
 #include "server/queue_event.h"
 
 namespace locus::server {

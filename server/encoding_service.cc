@@ -4,7 +4,7 @@
 
 #include "core/encoding/encode.h"
 #include "core/encoding/registry.h"
-#include "server/call_limits.h"
+#include "server/admission/request_limits.h"
 #include "server/convert.h"
 
 namespace locus::server {

@@ -10,7 +10,7 @@
 #include "core/base/status.h"
 #include "core/properties/naive.h"
 #include "core/properties/properties.h"
-#include "server/call_limits.h"
+#include "server/admission/request_limits.h"
 #include "server/convert_evaluation.h"
 #include "server/evaluation_run.h"
 #include "server/manifest.h"

@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "server/door.h"
-#include "server/front.h"
+#include "server/admission/controller.h"
 #include "server/method.h"
 #include "server/status.h"
 

@@ -12,9 +12,9 @@
 
 #include "absl/status/status.h"
 #include "server/call.h"
-#include "server/compute_gate.h"
-#include "server/crowd.h"
-#include "server/pace.h"
+#include "server/admission/concurrency_limiter.h"
+#include "server/admission/adaptive_lifo_queue.h"
+#include "server/admission/ewma.h"
 #include "server/queue_event.h"
 #include "server/unary_method.h"
 

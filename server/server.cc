@@ -24,7 +24,7 @@
 #include "server/encoding_service.h"
 #include "server/evaluation_run.h"
 #include "server/evaluation_service.h"
-#include "server/front.h"
+#include "server/admission/controller.h"
 #include "server/health.h"
 #include "server/http.h"
 #include "server/net/listener.h"

@@ -10,11 +10,11 @@
 
 #include "core/parallel/thread_pool.h"
 #include "server/background.h"
-#include "server/compute_gate.h"
-#include "server/memory_budget.h"
+#include "server/admission/concurrency_limiter.h"
+#include "server/admission/memory_budget.h"
 #include "server/observability/metrics.h"
 #include "server/config/options.h"
-#include "server/workers.h"
+#include "server/admission/blocking_pool.h"
 
 namespace locus::server {
 

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/compute_gate.h"
+#include "server/admission/concurrency_limiter.h"
 #include "server/status.h"
 
 namespace locus::server {

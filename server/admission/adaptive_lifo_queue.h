@@ -11,7 +11,7 @@
 #include <list>
 #include <map>
 
-#include "server/pace.h"
+#include "server/admission/ewma.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/memory_budget.h"
+#include "server/admission/memory_budget.h"
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"

@@ -1,4 +1,4 @@
-#include "server/front.h"
+#include "server/admission/controller.h"
 
 #include <algorithm>
 #include <optional>

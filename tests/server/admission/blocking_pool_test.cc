@@ -1,4 +1,4 @@
-#include "server/workers.h"
+#include "server/admission/blocking_pool.h"
 
 #include <atomic>
 #include <condition_variable>

@@ -1,4 +1,4 @@
-#include "server/workers.h"
+#include "server/admission/blocking_pool.h"
 
 #include <sys/resource.h>
 #include <sys/syscall.h>

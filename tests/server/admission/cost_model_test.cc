@@ -1,4 +1,4 @@
-#include "server/cost.h"
+#include "server/admission/cost_model.h"
 
 #include <gtest/gtest.h>
 

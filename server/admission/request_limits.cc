@@ -1,4 +1,4 @@
-#include "server/call_limits.h"
+#include "server/admission/request_limits.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>

@@ -1,4 +1,4 @@
-#include "server/crowd.h"
+#include "server/admission/adaptive_lifo_queue.h"
 
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "server/compute_gate.h"
+#include "server/admission/concurrency_limiter.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "server/compute_gate.h"
+#include "server/admission/concurrency_limiter.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "absl/time/time.h"
 #include "core/base/status.h"
 #include "server/status.h"
-#include "server/workers.h"
+#include "server/admission/blocking_pool.h"
 
 namespace locus::server {
 namespace {

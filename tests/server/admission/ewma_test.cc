@@ -1,4 +1,4 @@
-#include "server/pace.h"
+#include "server/admission/ewma.h"
 
 #include <gtest/gtest.h>
 

@@ -42,12 +42,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "server/compute_gate.h"
-#include "server/pace.h"
+#include "server/admission/concurrency_limiter.h"
+#include "server/admission/ewma.h"
 #include "server/queue_event.h"
 #include "server/state.h"
 #include "server/unary_method.h"
-#include "server/workers.h"
+#include "server/admission/blocking_pool.h"
 
 namespace locus::server {
 
