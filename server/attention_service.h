@@ -2,7 +2,7 @@
 #pragma once
 
 #include "locus/v1/attention.pb.h"
-#include "server/service.h"
+#include "server/rpc/service.h"
 
 namespace locus::server {
 

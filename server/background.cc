@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 

@@ -17,7 +17,7 @@
 #include "core/encoding/scheme.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
-#include "server/reply.h"
+#include "server/rpc/wire/response.h"
 
 namespace locus::server {
 

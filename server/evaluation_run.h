@@ -6,10 +6,10 @@
 #include "absl/status/statusor.h"
 #include "core/evaluation/evaluation.h"
 #include "locus/v1/evaluation.pb.h"
-#include "server/call.h"
+#include "server/rpc/rpc_scope.h"
 #include "server/evaluation.h"
-#include "server/state.h"
-#include "server/stream_method.h"
+#include "server/rpc/server_state.h"
+#include "server/rpc/stream_call.h"
 
 namespace locus::server {
 

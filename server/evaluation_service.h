@@ -3,7 +3,7 @@
 
 #include "locus/v1/evaluation.pb.h"
 #include "server/evaluation.h"
-#include "server/service.h"
+#include "server/rpc/service.h"
 
 namespace locus::server {
 

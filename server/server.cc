@@ -25,10 +25,10 @@
 #include "server/evaluation_run.h"
 #include "server/evaluation_service.h"
 #include "server/admission/controller.h"
-#include "server/health.h"
+#include "server/rpc/health.h"
 #include "server/http.h"
 #include "server/net/listener.h"
-#include "server/state.h"
+#include "server/rpc/server_state.h"
 #include "server/net/tls.h"
 #include "server/config/validate.h"
 

@@ -9,7 +9,7 @@
 #include "grpcpp/support/channel_arguments.h"
 #include "server/evaluation_parts.h"
 #include "server/server.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::client {
 namespace {

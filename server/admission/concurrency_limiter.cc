@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
 #include "core/base/status.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 #include "server/admission/blocking_pool.h"
 
 namespace locus::server {

@@ -6,9 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/door.h"
-#include "server/incoming.h"
-#include "server/status.h"
+#include "server/rpc/poller.h"
+#include "server/rpc/unary_call.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

@@ -44,9 +44,9 @@
 #include "absl/status/status.h"
 #include "server/admission/concurrency_limiter.h"
 #include "server/admission/ewma.h"
-#include "server/queue_event.h"
-#include "server/state.h"
-#include "server/unary_method.h"
+#include "server/rpc/completion_tag.h"
+#include "server/rpc/server_state.h"
+#include "server/rpc/unary_method.h"
 #include "server/admission/blocking_pool.h"
 
 namespace locus::server {

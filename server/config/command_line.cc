@@ -17,7 +17,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "server/config/flag_docs.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 #include "server/config/validate.h"
 #include "server/base/version.h"
 

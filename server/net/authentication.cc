@@ -13,7 +13,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "server/observability/log.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

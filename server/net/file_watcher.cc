@@ -10,7 +10,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

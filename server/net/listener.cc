@@ -23,7 +23,7 @@
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
 #include "server/config/address.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

@@ -15,7 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "server/observability/log.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

@@ -19,7 +19,7 @@
 
 #include "absl/strings/string_view.h"
 #include "server/admission/concurrency_limiter.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 

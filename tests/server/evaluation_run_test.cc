@@ -6,7 +6,7 @@
 
 #include "server/background.h"
 #include "server/remaining_time.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

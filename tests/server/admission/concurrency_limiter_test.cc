@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

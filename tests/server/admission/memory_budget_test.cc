@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "server/caller.h"
+#include "server/rpc/call_metadata.h"
 
 namespace locus::server {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/large_message.h"
+#include "server/rpc/wire/tensor_parser.h"
 #include "tests/server/test_server.h"
 
 namespace locus::server {

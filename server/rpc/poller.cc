@@ -1,4 +1,4 @@
-#include "server/door.h"
+#include "server/rpc/poller.h"
 
 #include <algorithm>
 #include <optional>

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "grpc/health/v1/health.grpc.pb.h"
-#include "server/queue_event.h"
+#include "server/rpc/completion_tag.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/caller.h"
+#include "server/rpc/call_metadata.h"
 
 #include <atomic>
 #include <random>

@@ -10,11 +10,11 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/call.h"
-#include "server/method.h"
-#include "server/reply.h"
-#include "server/stream_method.h"
-#include "server/unary_method.h"
+#include "server/rpc/rpc_scope.h"
+#include "server/rpc/request_handling.h"
+#include "server/rpc/wire/response.h"
+#include "server/rpc/stream_call.h"
+#include "server/rpc/unary_method.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 #include <google/rpc/error_details.pb.h>
 #include <google/rpc/status.pb.h>

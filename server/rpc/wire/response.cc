@@ -1,4 +1,4 @@
-#include "server/reply.h"
+#include "server/rpc/wire/response.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>

@@ -1,4 +1,4 @@
-#include "server/parsed_size.h"
+#include "server/rpc/wire/parse_budget.h"
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
-#include "server/large_message.h"
+#include "server/rpc/wire/tensor_parser.h"
 #include "tests/server/test_server.h"
 
 namespace locus::server {

@@ -1,5 +1,5 @@
 // The parser of large messages is Protobuf's twin, of small ones too.
-#include "server/large_message.h"
+#include "server/rpc/wire/tensor_parser.h"
 
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "server/call.h"
+#include "server/rpc/rpc_scope.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,7 +8,7 @@
 #include "core/base/shape.h"
 #include "server/base/allocator.h"
 #include "server/observability/log.h"
-#include "server/status.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

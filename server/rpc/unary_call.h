@@ -11,12 +11,12 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "server/call.h"
+#include "server/rpc/rpc_scope.h"
 #include "server/admission/concurrency_limiter.h"
 #include "server/admission/adaptive_lifo_queue.h"
 #include "server/admission/ewma.h"
-#include "server/queue_event.h"
-#include "server/unary_method.h"
+#include "server/rpc/completion_tag.h"
+#include "server/rpc/unary_method.h"
 
 namespace locus::server {
 

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "server/call.h"
+#include "server/rpc/rpc_scope.h"
 
 namespace locus::server {
 

@@ -12,8 +12,8 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "server/call.h"
-#include "server/reply.h"
+#include "server/rpc/rpc_scope.h"
+#include "server/rpc/wire/response.h"
 
 namespace locus::server {
 

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "server/admission/adaptive_lifo_queue.h"
-#include "server/incoming.h"
+#include "server/rpc/unary_call.h"
 #include "server/admission/ewma.h"
-#include "server/queue_event.h"
+#include "server/rpc/completion_tag.h"
 
 namespace locus::server {
 

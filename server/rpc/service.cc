@@ -1,4 +1,4 @@
-#include "server/service.h"
+#include "server/rpc/service.h"
 
 #include <utility>
 

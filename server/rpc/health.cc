@@ -1,4 +1,4 @@
-#include "server/health.h"
+#include "server/rpc/health.h"
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/async_stream.h>

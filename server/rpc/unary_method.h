@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "absl/status/status.h"
-#include "server/call.h"
+#include "server/rpc/rpc_scope.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/method.h"
+#include "server/rpc/request_handling.h"
 
 #include <grpcpp/support/proto_buffer_reader.h>
 
@@ -6,8 +6,8 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "server/large_message.h"
-#include "server/parsed_size.h"
+#include "server/rpc/wire/tensor_parser.h"
+#include "server/rpc/wire/parse_budget.h"
 
 namespace locus::server {
 namespace {

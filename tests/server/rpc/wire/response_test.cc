@@ -1,5 +1,5 @@
 // What goes over the wire is what Protobuf would have written.
-#include "server/reply.h"
+#include "server/rpc/wire/response.h"
 
 #include <gtest/gtest.h>
 

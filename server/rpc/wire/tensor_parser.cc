@@ -1,4 +1,4 @@
-#include "server/large_message.h"
+#include "server/rpc/wire/tensor_parser.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>

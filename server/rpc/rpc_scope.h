@@ -12,11 +12,11 @@
 #include "absl/status/status.h"
 #include "core/parallel/cancellation.h"
 #include "core/base/status.h"
-#include "server/caller.h"
+#include "server/rpc/call_metadata.h"
 #include "server/admission/cost_model.h"
 #include "server/admission/memory_budget.h"
 #include "server/observability/metrics.h"
-#include "server/state.h"
+#include "server/rpc/server_state.h"
 
 namespace locus::server {
 

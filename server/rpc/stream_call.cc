@@ -1,9 +1,9 @@
-#include "server/stream_method.h"
+#include "server/rpc/stream_call.h"
 
 #include <grpcpp/server_context.h>
 #include <grpcpp/support/method_handler.h>
 
-#include "server/method.h"
+#include "server/rpc/request_handling.h"
 
 namespace locus::server {
 namespace {

@@ -1,12 +1,12 @@
-#include "server/incoming.h"
+#include "server/rpc/unary_call.h"
 
 #include <algorithm>
 #include <chrono>
 
-#include "server/door.h"
+#include "server/rpc/poller.h"
 #include "server/admission/controller.h"
-#include "server/method.h"
-#include "server/status.h"
+#include "server/rpc/request_handling.h"
+#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {

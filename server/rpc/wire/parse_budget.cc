@@ -1,9 +1,9 @@
-#include "server/parsed_size.h"
+#include "server/rpc/wire/parse_budget.h"
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
-#include "server/large_message.h"
+#include "server/rpc/wire/tensor_parser.h"
 
 namespace locus::server {
 namespace {
