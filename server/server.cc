@@ -26,7 +26,7 @@
 #include "server/evaluation_service.h"
 #include "server/admission/controller.h"
 #include "server/rpc/health.h"
-#include "server/http.h"
+#include "server/http/http_server.h"
 #include "server/net/listener.h"
 #include "server/rpc/server_state.h"
 #include "server/net/tls.h"

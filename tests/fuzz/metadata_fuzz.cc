@@ -11,7 +11,7 @@
 #include "server/config/address.h"
 #include "server/net/authentication.h"
 #include "server/rpc/call_metadata.h"
-#include "server/http_request.h"
+#include "server/http/http_request.h"
 #include "server/observability/log.h"
 #include "server/rpc/status.h"
 #include "server/base/utf8.h"

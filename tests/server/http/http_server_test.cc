@@ -1,4 +1,4 @@
-#include "server/http.h"
+#include "server/http/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

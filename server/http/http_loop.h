@@ -18,7 +18,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "server/http_request.h"
+#include "server/http/http_request.h"
 #include "server/net/listener.h"
 
 namespace locus::server {

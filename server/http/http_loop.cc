@@ -1,4 +1,4 @@
-#include "server/http_loop.h"
+#include "server/http/http_loop.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

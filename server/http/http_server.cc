@@ -1,4 +1,4 @@
-#include "server/http.h"
+#include "server/http/http_server.h"
 
 #include <optional>
 #include <utility>
@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/config/address.h"
-#include "server/http_loop.h"
+#include "server/http/http_loop.h"
 
 namespace locus::server {
 namespace {
