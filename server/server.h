@@ -5,7 +5,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/evaluation.h"
+#include "server/evaluation/evaluation.h"
 #include "server/config/options.h"
 
 namespace grpc {

@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "core/parallel/thread_pool.h"
-#include "server/background.h"
+#include "server/evaluation/executor.h"
 #include "server/admission/concurrency_limiter.h"
 #include "server/admission/memory_budget.h"
 #include "server/observability/metrics.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

@@ -6,8 +6,8 @@
 
 #include "absl/time/clock.h"
 #include "core/evaluation/evaluation.h"
-#include "server/convert_evaluation.h"
-#include "server/manifest.h"
+#include "server/services/convert/convert_evaluation.h"
+#include "server/evaluation/manifest.h"
 
 namespace locus::server {
 namespace {

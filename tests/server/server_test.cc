@@ -10,7 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

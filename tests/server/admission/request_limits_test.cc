@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

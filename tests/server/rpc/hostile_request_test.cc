@@ -7,7 +7,7 @@
 #include <chrono>
 #include <string>
 
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

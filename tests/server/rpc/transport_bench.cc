@@ -38,7 +38,7 @@
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
 #include "server/base/allocator.h"
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 #include "server/server.h"
 
 namespace locus::server {

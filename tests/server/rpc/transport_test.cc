@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "server/rpc/wire/tensor_parser.h"
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

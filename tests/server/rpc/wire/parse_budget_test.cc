@@ -8,7 +8,7 @@
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
 #include "server/rpc/wire/tensor_parser.h"
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

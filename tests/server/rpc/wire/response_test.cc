@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "locus/v1/evaluation.pb.h"
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 
 namespace locus::server {
 namespace {

@@ -9,7 +9,7 @@
 #include "core/base/random.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/evaluation.pb.h"
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

@@ -1,7 +1,7 @@
 // CheckProperties on a real server.
 #include <gtest/gtest.h>
 
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 
 #include <numbers>
 #include <optional>

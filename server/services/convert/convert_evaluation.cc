@@ -1,4 +1,4 @@
-#include "server/convert_evaluation.h"
+#include "server/services/convert/convert_evaluation.h"
 
 #include <algorithm>
 #include <limits>

@@ -14,7 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 
 namespace locus::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 
 #include <google/protobuf/descriptor.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "locus/v1/evaluation.pb.h"
-#include "server/evaluation.h"
+#include "server/evaluation/evaluation.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/evaluation_service.h"
+#include "server/services/evaluation_service.h"
 
 #include <memory>
 #include <utility>
@@ -11,9 +11,9 @@
 #include "core/properties/naive.h"
 #include "core/properties/properties.h"
 #include "server/admission/request_limits.h"
-#include "server/convert_evaluation.h"
-#include "server/evaluation_run.h"
-#include "server/manifest.h"
+#include "server/services/convert/convert_evaluation.h"
+#include "server/evaluation/runner.h"
+#include "server/evaluation/manifest.h"
 
 namespace locus::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 #include <arpa/inet.h>
 #include <grpcpp/generic/generic_stub.h>

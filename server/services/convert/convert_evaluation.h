@@ -12,7 +12,7 @@
 #include "core/evaluation/evaluation.h"
 #include "core/properties/properties.h"
 #include "locus/v1/evaluation.pb.h"
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 
 namespace locus::server {
 

@@ -1,4 +1,4 @@
-#include "server/evaluation_run.h"
+#include "server/evaluation/runner.h"
 
 #include <algorithm>
 #include <exception>
@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "server/bounded_queue.h"
-#include "server/convert_evaluation.h"
-#include "server/remaining_time.h"
+#include "server/evaluation/bounded_queue.h"
+#include "server/services/convert/convert_evaluation.h"
+#include "server/evaluation/remaining_time.h"
 
 namespace locus::server {
 namespace {

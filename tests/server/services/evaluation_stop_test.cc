@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "tests/server/evaluation_testing.h"
+#include "tests/support/evaluation_testing.h"
 
 namespace locus::server {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/evaluation/evaluation.h"
-#include "server/convert_evaluation.h"
+#include "server/services/convert/convert_evaluation.h"
 
 namespace locus::server {
 

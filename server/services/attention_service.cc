@@ -1,4 +1,4 @@
-#include "server/attention_service.h"
+#include "server/services/attention_service.h"
 
 #include <utility>
 
@@ -6,7 +6,7 @@
 #include "core/attention/module.h"
 #include "core/base/status.h"
 #include "server/admission/request_limits.h"
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 
 namespace locus::server {
 namespace {

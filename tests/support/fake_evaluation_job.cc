@@ -1,4 +1,4 @@
-#include "tests/server/fake_evaluation.h"
+#include "tests/support/fake_evaluation_job.h"
 
 #include <thread>
 #include <utility>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "locus/v1/evaluation.pb.h"
-#include "server/evaluation.h"
+#include "server/evaluation/evaluation.h"
 #include "server/rpc/service.h"
 
 namespace locus::server {

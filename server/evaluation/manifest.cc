@@ -1,4 +1,4 @@
-#include "server/manifest.h"
+#include "server/evaluation/manifest.h"
 
 #include <cmath>
 #include <cstdint>

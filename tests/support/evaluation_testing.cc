@@ -1,4 +1,4 @@
-#include "tests/server/evaluation_testing.h"
+#include "tests/support/evaluation_testing.h"
 
 #include <grpcpp/generic/generic_stub.h>
 

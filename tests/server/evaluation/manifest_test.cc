@@ -1,11 +1,11 @@
-#include "server/manifest.h"
+#include "server/evaluation/manifest.h"
 
 #include <gtest/gtest.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tests/server/test_server.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/background.h"
+#include "server/evaluation/executor.h"
 
 #include <sched.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "server/evaluation.h"
+#include "server/evaluation/evaluation.h"
 
 #include <utility>
 

@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "tests/server/evaluation_testing.h"
+#include "tests/support/evaluation_testing.h"
 
 namespace locus::server {
 namespace {

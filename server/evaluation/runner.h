@@ -7,7 +7,7 @@
 #include "core/evaluation/evaluation.h"
 #include "locus/v1/evaluation.pb.h"
 #include "server/rpc/rpc_scope.h"
-#include "server/evaluation.h"
+#include "server/evaluation/evaluation.h"
 #include "server/rpc/server_state.h"
 #include "server/rpc/stream_call.h"
 

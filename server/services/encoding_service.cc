@@ -1,11 +1,11 @@
-#include "server/encoding_service.h"
+#include "server/services/encoding_service.h"
 
 #include <utility>
 
 #include "core/encoding/encode.h"
 #include "core/encoding/registry.h"
 #include "server/admission/request_limits.h"
-#include "server/convert.h"
+#include "server/services/convert/convert.h"
 
 namespace locus::server {
 

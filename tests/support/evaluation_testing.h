@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "locus/v1/evaluation.grpc.pb.h"
-#include "tests/server/fake_evaluation.h"
-#include "tests/server/test_server.h"
+#include "tests/support/fake_evaluation_job.h"
+#include "tests/support/test_server.h"
 
 namespace locus::server {
 

@@ -1,11 +1,11 @@
-#include "server/evaluation_run.h"
+#include "server/evaluation/runner.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "server/background.h"
-#include "server/remaining_time.h"
+#include "server/evaluation/executor.h"
+#include "server/evaluation/remaining_time.h"
 #include "server/rpc/status.h"
 
 namespace locus::server {

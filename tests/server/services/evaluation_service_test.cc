@@ -9,7 +9,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "tests/server/evaluation_testing.h"
+#include "tests/support/evaluation_testing.h"
 
 namespace locus::server {
 namespace {

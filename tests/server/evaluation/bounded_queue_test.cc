@@ -1,4 +1,4 @@
-#include "server/bounded_queue.h"
+#include "server/evaluation/bounded_queue.h"
 
 #include <gtest/gtest.h>
 
