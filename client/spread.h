@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/retry.h"
+#include "locus/client/retry.h"
 
 namespace locus::client {
 

@@ -11,8 +11,8 @@
 #include "client/cli/session.h"
 #include "client/cli/table.h"
 #include "client/cli/usage.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {

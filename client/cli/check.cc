@@ -9,7 +9,7 @@
 #include "client/cli/scheme_text.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

@@ -10,8 +10,8 @@
 #include "client/cli/layout.h"
 #include "client/cli/output.h"
 #include "client/cli/usage.h"
-#include "client/npy.h"
-#include "client/status_macros.h"
+#include "locus/client/npy.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

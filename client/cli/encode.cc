@@ -13,9 +13,9 @@
 #include "client/cli/session.h"
 #include "client/cli/table.h"
 #include "client/cli/usage.h"
-#include "client/npy.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "locus/client/npy.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {

@@ -11,8 +11,8 @@
 #include "client/cli/usage.h"
 #include "client/plot/heatmap.h"
 #include "client/plot/line_chart.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {

@@ -13,9 +13,9 @@
 #include "client/cli/seed_flag.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
-#include "client/file.h"
+#include "client/io/file.h"
 #include "client/report/manifest.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

@@ -6,7 +6,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/output.h"
 #include "client/cli/progress.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

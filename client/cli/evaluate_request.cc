@@ -7,8 +7,8 @@
 #include "client/cli/scheme_flags.h"
 #include "client/cli/scheme_text.h"
 #include "client/cli/suggest.h"
-#include "client/file.h"
-#include "client/status_macros.h"
+#include "client/io/file.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

@@ -13,7 +13,7 @@
 #include "client/cli/interrupt.h"
 #include "client/cli/usage.h"
 #include "client/spread.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

@@ -8,13 +8,13 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/cli/evaluation_table.h"
-#include "client/file.h"
+#include "client/io/file.h"
 #include "client/plot/heatmap.h"
 #include "client/plot/line_chart.h"
 #include "client/plot/svg.h"
 #include "client/report/charts.h"
 #include "client/report/html.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

@@ -12,11 +12,11 @@
 #include "client/cli/scheme_text.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
-#include "client/errors.h"
-#include "client/file.h"
+#include "locus/client/errors.h"
+#include "client/io/file.h"
 #include "client/plot/file.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {

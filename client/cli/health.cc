@@ -11,7 +11,7 @@
 #include "client/cli/neighbour.h"
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {

@@ -10,7 +10,7 @@
 #include "client/cli/scheme_flags.h"
 #include "client/cli/table.h"
 #include "client/cli/usage.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
 

@@ -4,7 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/hf_config_reading.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/hf_config.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {

@@ -13,7 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "client/cli/output.h"
-#include "client/file.h"
+#include "client/io/file.h"
 
 namespace locus::client {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 #include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 

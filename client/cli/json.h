@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "client/client.h"
+#include "locus/client/client.h"
 #include "google/protobuf/message.h"
 #include "locus/v1/tensor.pb.h"
 #include "nlohmann/json_fwd.hpp"

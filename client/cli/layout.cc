@@ -3,7 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {

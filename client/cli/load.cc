@@ -16,7 +16,7 @@
 #include "client/cli/usage.h"
 #include "client/load/connections.h"
 #include "client/load/quantity.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 #include "grpcpp/support/slice.h"
 
 namespace locus::client {

@@ -7,8 +7,8 @@
 #include "client/cli/load_table.h"
 #include "client/cli/output.h"
 #include "client/cli/usage.h"
-#include "client/file.h"
-#include "client/status_macros.h"
+#include "client/io/file.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

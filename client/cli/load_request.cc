@@ -10,8 +10,8 @@
 #include "client/cli/suggest.h"
 #include "client/cli/usage.h"
 #include "client/load/quantity.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {

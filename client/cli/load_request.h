@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/client.h"
+#include "locus/client/client.h"
 #include "grpc/health/v1/health.pb.h"
 
 namespace locus::client {

@@ -7,7 +7,7 @@
 #include "client/load/live_line.h"
 #include "client/load/quantity.h"
 #include "client/load/rate_search.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

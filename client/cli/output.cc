@@ -7,8 +7,8 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
-#include "client/file.h"
-#include "client/npy.h"
+#include "client/io/file.h"
+#include "locus/client/npy.h"
 
 namespace locus::client {
 namespace {

@@ -15,10 +15,10 @@
 #include "client/cli/session.h"
 #include "client/cli/suggest.h"
 #include "client/cli/usage.h"
-#include "client/file.h"
+#include "client/io/file.h"
 #include "client/plot/file.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {

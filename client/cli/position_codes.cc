@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 

@@ -7,9 +7,9 @@
 #include "client/cli/output.h"
 #include "client/cli/scheme_text.h"
 #include "client/cli/usage.h"
-#include "client/file.h"
-#include "client/npy.h"
-#include "client/status_macros.h"
+#include "client/io/file.h"
+#include "locus/client/npy.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

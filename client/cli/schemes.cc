@@ -12,7 +12,7 @@
 #include "client/cli/suggest.h"
 #include "client/cli/table.h"
 #include "client/cli/usage.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "client/cli/cli11_fwd.h"
 #include "client/cli/embedded.h"
-#include "client/client.h"
+#include "locus/client/client.h"
 
 namespace locus::client {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {

@@ -4,7 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/errors.h"
+#include "locus/client/errors.h"
 
 namespace locus::client {
 namespace {

@@ -4,8 +4,8 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "client/client.h"
-#include "client/status_macros.h"
+#include "locus/client/client.h"
+#include "client/base/status_macros.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/security.h"
+#include "locus/client/security.h"
 
 namespace grpc {
 class Channel;

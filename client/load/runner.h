@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "client/canceller.h"
+#include "locus/client/cancellation.h"
 #include "client/load/schedule.h"
 #include "client/load/statistics.h"
 #include "client/load/worker.h"

@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/report/metric.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {

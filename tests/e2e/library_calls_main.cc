@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "client/client.h"
+#include "locus/client/client.h"
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;

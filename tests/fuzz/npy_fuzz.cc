@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "client/npy.h"
-#include "client/tensor.h"
+#include "locus/client/npy.h"
+#include "locus/client/tensor.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/memory_file.h"
 

@@ -43,7 +43,7 @@ class CheckerTest(unittest.TestCase):
                        '<Eigen/Core>', '"hwy/highway.h"', '"core/base/tensor.h"'):
             self.assert_allowed("core/a/b.cc", f"#include {header}\n")
         for header in ("grpcpp/grpcpp.h", "google/protobuf/message.h", "server/config/options.h",
-                       "client/client.h", "prometheus/counter.h", "locus/v1/tensor.pb.h",
+                       "locus/client/client.h", "prometheus/counter.h", "locus/v1/tensor.pb.h",
                        "nlohmann/json.hpp"):
             self.assert_refused("core/a/b.h", f'#include "{header}"\n',
                                 f"core/a/b.h includes {header}")
@@ -53,8 +53,8 @@ class CheckerTest(unittest.TestCase):
 
     def test_server_leaves_client_alone(self):
         self.assert_allowed("server/a.cc", '#include "core/base/tensor.h"\n')
-        self.assert_refused("server/a.cc", ' #  include "client/client.h"\n',
-                            "server/a.cc includes client/client.h")
+        self.assert_refused("server/a.cc", ' #  include "locus/client/client.h"\n',
+                            "server/a.cc includes locus/client/client.h")
 
     def test_client_speaks_proto(self):
         self.assert_allowed("client/a.cc", '#include "locus/v1/tensor.pb.h"\n')

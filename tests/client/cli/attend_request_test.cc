@@ -1,10 +1,10 @@
 #include "client/cli/attend_request.h"
 
-#include "client/npy.h"
-#include "client/tensor.h"
+#include "locus/client/npy.h"
+#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace locus::client {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "client/cli/position_codes.h"
 #include "client/plot/svg.h"
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
 

@@ -3,7 +3,7 @@
 #include <numeric>
 #include <vector>
 
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

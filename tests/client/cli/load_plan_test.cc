@@ -3,7 +3,7 @@
 #include "client/cli/usage.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace locus::client {
 namespace {

@@ -1,6 +1,6 @@
 #include "client/cli/scheme_text.h"
 
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_split.h"
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

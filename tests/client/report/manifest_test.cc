@@ -10,7 +10,7 @@
 #include "client/report/charts.h"
 #include "client/report/html.h"
 #include "client/report/metric.h"
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

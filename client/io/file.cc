@@ -1,4 +1,4 @@
-#include "client/file.h"
+#include "client/io/file.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

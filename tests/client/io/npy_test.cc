@@ -1,13 +1,13 @@
-#include "client/npy.h"
+#include "locus/client/npy.h"
 
 #include <cstring>
 #include <limits>
 
-#include "client/npy_header.h"
-#include "client/tensor.h"
+#include "client/io/npy_header.h"
+#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace locus::client {
 namespace {

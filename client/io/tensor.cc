@@ -1,4 +1,4 @@
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 
 #include <bit>
 #include <cmath>
@@ -10,7 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

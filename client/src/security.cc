@@ -1,4 +1,4 @@
-#include "client/security.h"
+#include "locus/client/security.h"
 
 #include <sys/stat.h>
 
@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/file.h"
-#include "client/status_macros.h"
+#include "client/io/file.h"
+#include "client/base/status_macros.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"

@@ -1,13 +1,13 @@
 #include <thread>
 #include <vector>
 
-#include "client/client.h"
+#include "locus/client/client.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "gtest/gtest.h"
-#include "tests/client/fake_evaluation.h"
+#include "tests/client/src/fake_evaluation.h"
 
 namespace locus::client {
 namespace {

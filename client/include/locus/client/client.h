@@ -15,8 +15,8 @@
 //     }
 //   }
 //
-// client/tensor.h makes tensors of arrays and reads them back, client/npy.h
-// reads and writes them as files, client/errors.h looks into errors.
+// locus/client/tensor.h makes tensors of arrays and reads them back, locus/client/npy.h
+// reads and writes them as files, locus/client/errors.h looks into errors.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/canceller.h"
-#include "client/errors.h"
-#include "client/retry.h"
-#include "client/security.h"
+#include "locus/client/cancellation.h"
+#include "locus/client/errors.h"
+#include "locus/client/retry.h"
+#include "locus/client/security.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
 #include "locus/v1/evaluation.pb.h"
@@ -88,7 +88,7 @@ enum class ServingStatus { kUnknown, kServing, kNotServing };
 // server asks for when it refuses a call holds for all: until then the client
 // goes to another server, or waits.
 //
-// Errors have the server's code and message (see client/errors.h). A server
+// Errors have the server's code and message (see locus/client/errors.h). A server
 // that is not there is UNAVAILABLE or, if the network swallows the attempt,
 // DEADLINE_EXCEEDED, with a message that begins "cannot reach <address>".
 class Client {

@@ -1,4 +1,4 @@
-#include "client/retry.h"
+#include "locus/client/retry.h"
 
 #include "gtest/gtest.h"
 

@@ -1,10 +1,10 @@
-#include "client/file.h"
+#include "client/io/file.h"
 
 #include <sys/stat.h>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/temporary_folder.h"
+#include "tests/support/temporary_folder.h"
 
 namespace locus::client {
 namespace {

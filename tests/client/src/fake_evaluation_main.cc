@@ -8,7 +8,7 @@
 #include "grpcpp/security/server_credentials.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
-#include "tests/client/fake_evaluation.h"
+#include "tests/client/src/fake_evaluation.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

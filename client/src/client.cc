@@ -1,4 +1,4 @@
-#include "client/client.h"
+#include "locus/client/client.h"
 
 #include <algorithm>
 #include <atomic>
@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "client/security.h"
-#include "client/status_macros.h"
+#include "locus/client/security.h"
+#include "client/base/status_macros.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"

@@ -1,10 +1,10 @@
-#include "client/npy_header.h"
+#include "client/io/npy_header.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/status_macros.h"
+#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {

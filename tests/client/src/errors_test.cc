@@ -1,4 +1,4 @@
-#include "client/errors.h"
+#include "locus/client/errors.h"
 
 #include "google/rpc/error_details.pb.h"
 #include "google/rpc/status.pb.h"

@@ -1,4 +1,4 @@
-#include "client/client.h"
+#include "locus/client/client.h"
 
 #include <atomic>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "client/tensor.h"
+#include "locus/client/tensor.h"
 
 #include <cmath>
 #include <limits>

@@ -1,4 +1,4 @@
-#include "client/npy.h"
+#include "locus/client/npy.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,10 +7,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/file.h"
-#include "client/npy_header.h"
-#include "client/status_macros.h"
-#include "client/tensor.h"
+#include "client/io/file.h"
+#include "client/io/npy_header.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {

@@ -1,4 +1,4 @@
-#include "client/errors.h"
+#include "locus/client/errors.h"
 
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"

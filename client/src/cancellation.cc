@@ -1,4 +1,4 @@
-#include "client/canceller.h"
+#include "locus/client/cancellation.h"
 
 #include "grpcpp/client_context.h"
 
