@@ -15,7 +15,7 @@
 #include "client/cli/session.h"
 #include "client/cli/usage.h"
 #include "client/load/connections.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 #include "client/base/status_macros.h"
 #include "grpcpp/support/slice.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "client/cli/usage.h"
 #include "client/io/file.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 #include "client/base/status_macros.h"
 
 namespace locus::client {

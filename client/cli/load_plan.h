@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/load/limit.h"
+#include "client/load/slo.h"
 #include "client/load/schedule.h"
 
 namespace locus::client {

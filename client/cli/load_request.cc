@@ -9,7 +9,7 @@
 #include "client/cli/scheme_text.h"
 #include "client/cli/suggest.h"
 #include "client/cli/usage.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 #include "client/base/status_macros.h"
 #include "locus/client/tensor.h"
 

@@ -4,8 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/cli/output.h"
-#include "client/load/live_line.h"
-#include "client/load/quantity.h"
+#include "client/load/progress_line.h"
+#include "client/load/units.h"
 #include "client/load/rate_search.h"
 #include "client/base/status_macros.h"
 

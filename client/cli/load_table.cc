@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "client/cli/table.h"
 #include "client/load/bottleneck.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 
 namespace locus::client {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 
 namespace locus::client::load {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "absl/time/time.h"
 #include "client/load/clock.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 
 namespace locus::client::load {
 namespace {

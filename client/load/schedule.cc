@@ -8,7 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 
 namespace locus::client::load {
 namespace {

@@ -1,7 +1,7 @@
 #include "client/load/statistics.h"
 
 #include "client/load/bottleneck.h"
-#include "client/load/live_line.h"
+#include "client/load/progress_line.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 

@@ -1,10 +1,10 @@
-#include "client/load/live_line.h"
+#include "client/load/progress_line.h"
 
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 
 namespace locus::client::load {
 namespace {

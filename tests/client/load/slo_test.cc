@@ -1,4 +1,4 @@
-#include "client/load/limit.h"
+#include "client/load/slo.h"
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

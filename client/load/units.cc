@@ -1,4 +1,4 @@
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 
 #include <cmath>
 #include <utility>

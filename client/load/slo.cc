@@ -1,4 +1,4 @@
-#include "client/load/limit.h"
+#include "client/load/slo.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "client/load/quantity.h"
+#include "client/load/units.h"
 
 namespace locus::client::load {
 namespace {
