@@ -4,7 +4,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/command.h"
-#include "client/cli/hf_config.h"
+#include "client/hf_config/hf_config.h"
 #include "client/cli/json.h"
 #include "client/cli/output.h"
 #include "client/cli/scheme_flags.h"

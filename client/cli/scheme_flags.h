@@ -7,7 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/cli11_fwd.h"
-#include "client/cli/hf_config.h"
+#include "client/hf_config/hf_config.h"
 #include "locus/v1/scheme.pb.h"
 
 namespace locus::client {

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
-#include "client/cli/hf_config.h"
+#include "client/hf_config/hf_config.h"
 #include "nlohmann/json.hpp"
 #include "tests/fuzz/check.h"
 

@@ -1,4 +1,4 @@
-#include "client/cli/hf_config.h"
+#include "client/hf_config/hf_config.h"
 
 #include <string>
 #include <utility>
@@ -8,7 +8,7 @@
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tests/client/cli/hf_config_testing.h"
+#include "tests/client/hf_config/hf_config_testing.h"
 
 namespace locus::client {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "client/cli/hf_config.h"
+#include "client/hf_config/hf_config.h"
 #include "google/protobuf/text_format.h"
 #include "gtest/gtest.h"
 

@@ -10,9 +10,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "client/cli/hf_config.h"
-#include "client/cli/hf_config_types.h"
-#include "client/cli/hf_fields.h"
+#include "client/hf_config/hf_config.h"
+#include "client/hf_config/types.h"
+#include "client/hf_config/fields.h"
 #include "locus/v1/scheme.pb.h"
 #include "nlohmann/json.hpp"
 

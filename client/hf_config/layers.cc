@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/hf_config_reading.h"
+#include "client/hf_config/reading.h"
 #include "client/base/status_macros.h"
 
 namespace locus::client {

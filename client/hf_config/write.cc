@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/hf_config.h"
+#include "client/hf_config/hf_config.h"
 #include "client/base/status_macros.h"
 #include "nlohmann/json.hpp"
 

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/hf_config_reading.h"
+#include "client/hf_config/reading.h"
 #include "client/base/status_macros.h"
 
 namespace locus::client {

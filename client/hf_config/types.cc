@@ -1,4 +1,4 @@
-#include "client/cli/hf_config_types.h"
+#include "client/hf_config/types.h"
 
 #include <map>
 #include <string>

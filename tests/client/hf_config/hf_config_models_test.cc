@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/cli/hf_config.h"
+#include "client/hf_config/hf_config.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "tests/client/cli/hf_config_testing.h"
+#include "tests/client/hf_config/hf_config_testing.h"
 
 namespace locus::client {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/hf_config.h"
-#include "client/cli/hf_config_reading.h"
+#include "client/hf_config/hf_config.h"
+#include "client/hf_config/reading.h"
 #include "client/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
