@@ -8,10 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "client/cli/command.h"
-#include "client/cli/output.h"
-#include "client/cli/suggest.h"
-#include "client/cli/usage.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/support/terminal.h"
+#include "client/cli/support/suggest.h"
+#include "client/cli/support/cli_errors.h"
 
 namespace locus::client {
 namespace {

@@ -1,8 +1,8 @@
 // The commands below `locus load`.
 #pragma once
 
-#include "client/cli/cli11_fwd.h"
-#include "client/cli/command.h"
+#include "client/cli/support/cli11_fwd.h"
+#include "client/cli/commands/command.h"
 
 namespace locus::client {
 

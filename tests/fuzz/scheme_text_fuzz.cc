@@ -2,7 +2,7 @@
 #include <cstdint>
 #include <string>
 
-#include "client/cli/scheme_text.h"
+#include "client/cli/requests/scheme_text.h"
 #include "tests/fuzz/check.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

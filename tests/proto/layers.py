@@ -16,7 +16,7 @@ BUILD_FILES = re.compile(r"(^|/)(CMakeLists\.txt|CMakePresets\.json|Makefile|Doc
                          r"|\.cmake$|^\.ci/")
 # Results must not depend on the machine that built them, nor infinities break.
 FORBIDDEN_FLAGS = ("-march=native", "-ffast-math")
-EMBEDDED = "client/cli/embedded.cc"
+EMBEDDED = "client/cli/support/embedded_server.cc"
 
 
 def _is_std(header):

@@ -63,11 +63,11 @@ class CheckerTest(unittest.TestCase):
 
     def test_only_the_embedded_mode_starts_a_server(self):
         include = '#include "server/server.h"\n'
-        self.assert_allowed("client/cli/embedded.cc", include)
+        self.assert_allowed("client/cli/support/embedded_server.cc", include)
         self.assert_refused("client/cli/main.cc", include,
                             "client/cli/main.cc includes server/server.h")
-        self.assert_refused("client/cli/embedded.cc", '#include "core/base/tensor.h"\n',
-                            "client/cli/embedded.cc includes core/base/tensor.h")
+        self.assert_refused("client/cli/support/embedded_server.cc", '#include "core/base/tensor.h"\n',
+                            "client/cli/support/embedded_server.cc includes core/base/tensor.h")
 
     def test_proto_stands_alone(self):
         self.assert_allowed("proto/locus/v1/a.proto", 'import "locus/v1/b.proto";\n')

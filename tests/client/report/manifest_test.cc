@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "client/cli/evaluation_table.h"
+#include "client/cli/render/evaluation_table.h"
 #include "client/report/charts.h"
 #include "client/report/html.h"
 #include "client/report/metric.h"

@@ -1,0 +1,260 @@
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/render/json.h"
+#include "client/cli/support/terminal.h"
+#include "client/cli/requests/positions.h"
+#include "client/cli/requests/scheme_flags.h"
+#include "client/cli/requests/scheme_text.h"
+#include "client/cli/support/session.h"
+#include "client/cli/render/table.h"
+#include "client/cli/support/cli_errors.h"
+#include "locus/client/npy.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr char kExamples[] = R"(Examples:
+  locus encode --scheme sinusoidal --dim 8
+  locus encode --scheme 'rope { base: 500000 layout: HALF_SPLIT }' --dim 64 \
+    --positions 0:16 -o angles.npy          # angles.cos.npy, angles.sin.npy
+  locus encode --scheme alibi --heads 8 --positions 0:4
+  locus encode --scheme rope --input q.npy --positions @ids.npy -o turned.npy)";
+
+struct EncodeFlags {
+  CommonFlags common;
+  SchemeFlags scheme;
+  std::string positions;
+  std::string key_positions;
+  int64_t dim = 0;
+  int64_t head_count = 0;
+  std::string input;
+  std::string dtype;
+  std::string output;
+};
+
+FlagHints Hints() {
+  return {{"positions", "--positions"},
+          {"key_positions", "--key-positions"},
+          {"dim", "--dim"},
+          {"head_count", "--heads"},
+          {"input", "--input"},
+          {"dtype", "--dtype"},
+          {"scheme", "--scheme"}};
+}
+
+absl::StatusOr<v1::EncodeRequest> MakeRequest(const EncodeFlags& flags) {
+  v1::EncodeRequest request;
+  CLIENT_ASSIGN_OR_RETURN(*request.mutable_scheme(), ReadScheme(flags.scheme));
+  request.set_dim(flags.dim);
+  request.set_head_count(flags.head_count);
+  if (!flags.dtype.empty()) {
+    const auto dtype = ParseDataType(flags.dtype);
+    if (!dtype.ok()) return AsUsage(dtype.status(), "--dtype");
+    request.set_dtype(*dtype);
+  }
+  if (!flags.input.empty()) {
+    auto input = ReadNpy(flags.input);
+    if (!input.ok()) return AsUsage(input.status(), "--input");
+    *request.mutable_input() = *std::move(input);
+  }
+  // Without an input nothing says how many; a few make a readable table.
+  const std::string positions =
+      flags.positions.empty() && flags.input.empty() ? "0:8" : flags.positions;
+  if (!positions.empty()) {
+    const auto parsed = ParsePositions(positions);
+    if (!parsed.ok()) return AsUsage(parsed.status(), "--positions");
+    *request.mutable_positions() = *parsed;
+  }
+  if (!flags.key_positions.empty()) {
+    const auto parsed = ParsePositions(flags.key_positions);
+    if (!parsed.ok()) return AsUsage(parsed.status(), "--key-positions");
+    *request.mutable_key_positions() = *parsed;
+  }
+  return request;
+}
+
+absl::Status CheckResponse(const v1::EncodeResponse& response) {
+  if (response.has_output()) {
+    CLIENT_RETURN_IF_ERROR(CheckTensor(response.output()));
+  }
+  switch (response.encoding_case()) {
+    case v1::EncodeResponse::kAdditive:
+      return CheckTensor(response.additive().table());
+    case v1::EncodeResponse::kRotation:
+      CLIENT_RETURN_IF_ERROR(CheckTensor(response.rotation().cos()));
+      return CheckTensor(response.rotation().sin());
+    case v1::EncodeResponse::kBias:
+      return CheckTensor(response.bias().bias());
+    case v1::EncodeResponse::ENCODING_NOT_SET:
+      break;
+  }
+  return absl::OkStatus();
+}
+
+// Positions as labels, as far as the request has them.
+std::function<std::string(int64_t)> Labels(const v1::Positions& positions) {
+  return [&positions](int64_t i) {
+    return absl::StrCat(i < PositionCount(positions) ? PositionAt(positions, i)
+                                                     : i);
+  };
+}
+
+std::string FormatText(const v1::EncodeRequest& request,
+                       const v1::EncodeResponse& response) {
+  TensorTable table{.row_label = Labels(request.positions()),
+                    .width = OutputColumns()};
+  const auto format = [&table](const char* title, const v1::Tensor& tensor) {
+    table.title = title;
+    return FormatTensor(table, tensor);
+  };
+  std::string text;
+  if (response.has_additive()) {
+    text = format("table", response.additive().table());
+  } else if (response.has_rotation()) {
+    const v1::RotationEncoding& rotation = response.rotation();
+    text =
+        absl::StrCat(format("cos", rotation.cos()), "\n",
+                     format("sin", rotation.sin()), "\n",
+                     FormatList("frequencies", {rotation.frequencies().begin(),
+                                                rotation.frequencies().end()}),
+                     "attention factor  ", rotation.attention_factor(), "\n");
+  } else if (response.has_bias()) {
+    const v1::BiasEncoding& bias = response.bias();
+    table.column_label =
+        Labels(request.has_key_positions() ? request.key_positions()
+                                           : request.positions());
+    table.table_label = [](int64_t head) {
+      return absl::StrCat("head ", head);
+    };
+    text = format("bias", bias.bias());
+    table.column_label = nullptr;
+    table.table_label = nullptr;
+    if (bias.slopes_size() > 0) {
+      absl::StrAppend(
+          &text, "\n",
+          FormatList("slopes", {bias.slopes().begin(), bias.slopes().end()}));
+    }
+  } else {
+    text = absl::StrCat(SchemeName(request.scheme()), " adds nothing\n");
+  }
+  if (response.has_output()) {
+    absl::StrAppend(&text, "\n", format("output", response.output()));
+  }
+  return text;
+}
+
+std::string FormatJson(const v1::EncodeRequest& request,
+                       const v1::EncodeResponse& response,
+                       const CallInfo& info) {
+  Json json = {{"scheme", SchemeName(request.scheme())}};
+  if (response.has_additive()) {
+    json["additive"] = {{"table", TensorJson(response.additive().table())}};
+  } else if (response.has_rotation()) {
+    const v1::RotationEncoding& rotation = response.rotation();
+    json["rotation"] = {{"cos", TensorJson(rotation.cos())},
+                        {"sin", TensorJson(rotation.sin())},
+                        {"frequencies", rotation.frequencies()},
+                        {"attention_factor", rotation.attention_factor()}};
+  } else if (response.has_bias()) {
+    json["bias"] = {{"bias", TensorJson(response.bias().bias())},
+                    {"slopes", response.bias().slopes()}};
+  }
+  if (response.has_output()) json["output"] = TensorJson(response.output());
+  json["call"] = CallJson(info);
+  return JsonLine(json);
+}
+
+// The main tensor, or both of a rotation.
+absl::Status WriteFiles(const std::string& path,
+                        const v1::EncodeResponse& response) {
+  if (response.has_output()) return WriteTensor(path, response.output());
+  if (response.has_additive()) {
+    return WriteTensor(path, response.additive().table());
+  }
+  if (response.has_bias()) return WriteTensor(path, response.bias().bias());
+  if (!response.has_rotation()) {
+    return UsageError(
+        "-o: this scheme adds nothing, so there is nothing to "
+        "write; give it an --input");
+  }
+  if (path == "-") {
+    return UsageError(
+        "-o: a rotation is two tensors, which standard output "
+        "cannot take; name a file");
+  }
+  const std::string stem(absl::StripSuffix(path, ".npy"));
+  CLIENT_RETURN_IF_ERROR(
+      WriteTensor(absl::StrCat(stem, ".cos.npy"), response.rotation().cos()));
+  return WriteTensor(absl::StrCat(stem, ".sin.npy"), response.rotation().sin());
+}
+
+absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
+  if (flags.output == "-" && flags.common.json) {
+    return UsageError("-o - and --json both want standard output");
+  }
+  CLIENT_ASSIGN_OR_RETURN(const v1::EncodeRequest request, MakeRequest(flags));
+  CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  CallInfo info;
+  const absl::StatusOr<v1::EncodeResponse> response =
+      session.client->Encode(request, {.info = &info});
+  if (!response.ok()) return WithFlagHint(response.status(), Hints());
+  CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
+  if (!flags.output.empty()) {
+    CLIENT_RETURN_IF_ERROR(WriteFiles(flags.output, *response));
+  }
+  if (flags.output == "-") return Outcome{};
+  return Outcome{.text = flags.common.json
+                             ? FormatJson(request, *response, info)
+                             : FormatText(request, *response)};
+}
+
+}  // namespace
+
+void AddEncode(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "encode", "Show the numbers of a scheme, or apply it to a tensor");
+  command->footer(kExamples);
+  auto flags = std::make_shared<EncodeFlags>();
+  AddSchemeFlags(*command, flags->scheme);
+  command
+      ->add_option("-p,--positions", flags->positions,
+                   "0:16, 0,5,9 or @ids.npy; default 0:8, or along the input")
+      ->type_name("LIST");
+  command
+      ->add_option("--key-positions", flags->key_positions,
+                   "Positions of the keys of a bias; default: the same")
+      ->type_name("LIST");
+  command
+      ->add_option("-d,--dim", flags->dim,
+                   "Width of the embeddings, or of one head")
+      ->type_name("N");
+  command->add_option("--heads", flags->head_count, "Heads of a bias")
+      ->type_name("N");
+  command
+      ->add_option("-i,--input", flags->input,
+                   "What to apply the scheme to; - is standard input")
+      ->type_name("NPY");
+  command
+      ->add_option("--dtype", flags->dtype,
+                   "float32, float64, float16 or bfloat16")
+      ->type_name("TYPE");
+  command
+      ->add_option("-o,--output", flags->output,
+                   "Write the main tensor; - is standard output")
+      ->type_name("NPY");
+  AddCommonFlags(*command, flags->common);
+  command->callback(
+      [flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace locus::client

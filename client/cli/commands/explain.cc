@@ -1,0 +1,223 @@
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/render/explanation.h"
+#include "client/cli/render/json.h"
+#include "client/cli/requests/scheme_flags.h"
+#include "client/cli/requests/scheme_text.h"
+#include "client/cli/support/session.h"
+#include "client/cli/support/cli_errors.h"
+#include "locus/client/errors.h"
+#include "client/io/file.h"
+#include "client/plot/file.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  locus explain --scheme rope --dim 128 --trained 4096
+  locus explain --scheme 'rope { yarn { factor: 4 original_length: 4096 } }' \
+    --dim 128 --plot wavelengths.svg
+  locus explain --hf-config config.json
+  locus explain --scheme alibi --heads 8 --plot bias.svg
+  locus explain --scheme sinusoidal --dim 512 --trained 2048)";
+
+struct ExplainFlags {
+  CommonFlags common;
+  SchemeFlags scheme;
+  int64_t dim = 0;
+  int64_t head_count = 0;
+  int64_t trained_length = 0;
+  double target_length = 0;
+  int64_t length = 256;
+  std::string plot;
+  std::string theme = "auto";
+};
+
+FlagHints Hints() {
+  return {{"dim", "--dim"},
+          {"head_count", "--heads"},
+          {"positions", "--length"},
+          {"trained_length", "--trained"},
+          {"target_length", "--target"},
+          {"scheme", "--scheme"}};
+}
+
+// The first position; for biases, one query at the end of a sequence and all
+// keys; for tables, all rows. Which sizes a scheme needs, the server knows:
+// what it misses is filled in.
+absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
+                                       const ExplainFlags& flags) {
+  v1::EncodeRequest request;
+  *request.mutable_scheme() = model.scheme;
+  request.mutable_positions()->mutable_ids()->add_ids(0);
+  request.set_dim(flags.dim > 0 ? flags.dim : model.head_dim);
+  request.set_head_count(flags.head_count > 0 ? flags.head_count
+                                              : model.head_count);
+  request.set_dtype(v1::DATA_TYPE_FLOAT64);
+  if (flags.trained_length > 0) {
+    request.set_trained_length(flags.trained_length);
+  } else if (model.trained_length > 0 && flags.target_length == 0) {
+    request.set_trained_length(model.trained_length);
+  }
+  if (flags.target_length > 0) {
+    request.set_target_length(flags.target_length);
+  } else if (model.target_length > 0 && flags.trained_length == 0) {
+    request.set_target_length(static_cast<double>(model.target_length));
+  }
+  auto response = client.Encode(request);
+  const auto misses = [&](absl::string_view field) {
+    const auto violations = FieldViolations(response.status());
+    return !violations.empty() && violations.front().field == field;
+  };
+  if (misses("dim") && request.dim() == 0) {
+    request.set_dim(128);
+    response = client.Encode(request);
+  } else if (misses("head_count") && request.head_count() == 0) {
+    request.set_head_count(8);
+    response = client.Encode(request);
+  }
+  if (!response.ok()) return response;
+  if (const int64_t rows = response->additive().table_length(); rows > 0) {
+    const bool ends = response->additive().policy() == "ERROR";
+    request.mutable_positions()->mutable_range()->set_count(
+        ends ? std::min(flags.length, rows) : flags.length);
+    return client.Encode(request);
+  }
+  if (!response->has_bias()) return response;
+  request.mutable_positions()->mutable_ids()->set_ids(0, flags.length - 1);
+  request.mutable_key_positions()->mutable_range()->set_count(flags.length);
+  return client.Encode(request);
+}
+
+absl::Status WritePlot(const ExplainFlags& flags,
+                       const plot::LineChart& chart) {
+  const auto format = plot::FormatOfPath(flags.plot);
+  if (!format.ok()) return AsUsage(format.status(), "--plot");
+  const auto theme = plot::ParseTheme(flags.theme);
+  if (!theme.ok()) return AsUsage(theme.status(), "--theme");
+  CLIENT_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      plot::Render(plot::DrawLineChart(chart), *format, *theme));
+  return WriteFile(flags.plot, bytes, "");
+}
+
+// What there is to say, in each form.
+struct Explained {
+  std::string text;
+  nlohmann::ordered_json json;
+  plot::LineChart chart;
+};
+
+Explained OfPairs(const RotationFacts& facts, const std::string& name) {
+  return {ExplainRotation(facts), RotationJson(facts),
+          RotationChart(facts, name)};
+}
+
+absl::StatusOr<Explained> OfTable(const v1::AdditiveEncoding& additive,
+                                  const std::string& name,
+                                  const ExplainFlags& flags) {
+  CLIENT_RETURN_IF_ERROR(CheckTensor(additive.table()));
+  const TableFacts facts{
+      .table_length = additive.table_length(),
+      .policy = additive.policy(),
+      .trained_length = static_cast<double>(flags.trained_length)};
+  CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart,
+                          TableChart(additive.table(), facts, name));
+  return Explained{ExplainTable(facts), TableJson(facts), std::move(chart)};
+}
+
+absl::StatusOr<Explained> OfBias(const v1::BiasEncoding& bias,
+                                 const std::string& name) {
+  CLIENT_RETURN_IF_ERROR(CheckTensor(bias.bias()));
+  CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart, BiasChart(bias, name));
+  CLIENT_ASSIGN_OR_RETURN(std::string text, ExplainBias(bias));
+  CLIENT_ASSIGN_OR_RETURN(nlohmann::ordered_json json, BiasJson(bias));
+  return Explained{std::move(text), std::move(json), std::move(chart)};
+}
+
+absl::StatusOr<Explained> Explain(const v1::EncodeResponse& response,
+                                  const v1::Scheme& scheme,
+                                  const ExplainFlags& flags) {
+  const std::string name = SchemeName(scheme);
+  if (response.has_rotation()) {
+    return OfPairs(FactsOf(response.rotation()), name);
+  }
+  if (response.additive().frequencies_size() > 0) {
+    return OfPairs(
+        FactsOf(response.additive(), static_cast<double>(flags.trained_length),
+                flags.target_length),
+        name);
+  }
+  if (response.has_additive()) {
+    return OfTable(response.additive(), name, flags);
+  }
+  if (response.has_bias()) return OfBias(response.bias(), name);
+  return UsageError(
+      absl::StrCat("--scheme: there is nothing to explain of ", name));
+}
+
+absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
+  if (flags.length < 1) return UsageError("--length must be at least 1");
+  if (flags.trained_length < 0) {
+    return UsageError("--trained must not be negative");
+  }
+  if (!(flags.target_length >= 0)) {
+    return UsageError("--target must not be negative");
+  }
+  CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
+  CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  const auto response = Ask(*session.client, model, flags);
+  if (!response.ok()) return WithFlagHint(response.status(), Hints());
+  CLIENT_ASSIGN_OR_RETURN(const Explained explained,
+                          Explain(*response, model.scheme, flags));
+  std::string written;
+  if (!flags.plot.empty()) {
+    CLIENT_RETURN_IF_ERROR(WritePlot(flags, explained.chart));
+    written = absl::StrCat("wrote ", flags.plot, "\n");
+  }
+  return Outcome{.text = flags.common.json
+                             ? JsonLine(explained.json)
+                             : absl::StrCat(explained.text, written)};
+}
+
+}  // namespace
+
+void AddExplain(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "explain",
+      "What follows from a scheme's numbers: wavelengths, turns "
+      "that training completes, decay, rows, slopes, buckets");
+  command->footer(kExamples);
+  auto flags = std::make_shared<ExplainFlags>();
+  AddSchemeFlags(*command, flags->scheme);
+  const auto add = [command](const char* name, auto& target, const char* type,
+                             const char* description) {
+    command->add_option(name, target, description)->type_name(type);
+  };
+  add("-d,--dim", flags->dim, "N",
+      "Width of one head, or of embeddings; default 128");
+  add("--heads", flags->head_count, "N", "Heads of a bias; default 8");
+  add("--trained", flags->trained_length, "N",
+      "The length that was trained for; default: what the scaling or the "
+      "configuration says");
+  add("--target", flags->target_length, "N",
+      "The length aimed at; default: that times the factor");
+  add("--length", flags->length, "N",
+      "Of the sequence that is looked at; default 256");
+  add("--plot", flags->plot, "FILE", "Draw it: .svg or .png");
+  add("--theme", flags->theme, "NAME", "auto, light or dark");
+  AddCommonFlags(*command, flags->common);
+  command->callback(
+      [flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace locus::client

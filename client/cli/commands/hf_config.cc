@@ -1,0 +1,99 @@
+#include <cstdint>
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/command.h"
+#include "client/hf_config/hf_config.h"
+#include "client/cli/render/json.h"
+#include "client/cli/support/terminal.h"
+#include "client/cli/requests/scheme_flags.h"
+#include "client/cli/render/table.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/base/status_macros.h"
+#include "google/protobuf/text_format.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+namespace {
+
+constexpr char kExamples[] = R"(Examples:
+  locus hf-config --hf-config config.json         # the scheme of a model
+  locus hf-config --scheme 'rope { yarn { factor: 4 } }'       # the reverse
+  locus explain --hf-config config.json           # what its numbers mean)";
+
+struct HfConfigFlags {
+  SchemeFlags scheme;
+  int64_t dim = 0;
+};
+
+std::string FormatModel(const HfModel& model) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetSingleLineMode(true);
+  const auto text_of = [&](const v1::Scheme& scheme) {
+    std::string text;
+    printer.PrintToString(scheme, &text);
+    return text;
+  };
+  std::vector<std::vector<std::string>> rows = {
+      {"scheme", text_of(model.scheme)}};
+  if (model.layered) rows.push_back({"with layers", text_of(*model.layered)});
+  const auto add = [&](const char* name, int64_t size) {
+    if (size > 0) rows.push_back({name, absl::StrCat(size)});
+  };
+  add("head dimension", model.head_dim);
+  add("heads", model.head_count);
+  add("trained length", model.trained_length);
+  add("target length", model.target_length);
+  return FormatRows(rows);
+}
+
+absl::StatusOr<Outcome> Run(const HfConfigFlags& flags) {
+  if (!flags.scheme.hf_config.empty()) {
+    CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
+    return Outcome{.text = FormatModel(model)};
+  }
+  CLIENT_ASSIGN_OR_RETURN(const v1::Scheme scheme, ReadScheme(flags.scheme));
+  const auto fields = WriteHfConfig(scheme, flags.dim);
+  if (!fields.ok()) return AsUsage(fields.status(), "--scheme");
+  for (const std::string& note : UnwrittenOf(scheme)) WriteError(note);
+  return Outcome{.text = absl::StrCat(fields->dump(2), "\n")};
+}
+
+}  // namespace
+
+void AddHfConfig(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand(
+      "hf-config",
+      "The scheme of a model's published configuration, or the reverse");
+  command->footer(kExamples);
+  auto flags = std::make_shared<HfConfigFlags>();
+  AddSchemeFlags(*command, flags->scheme);
+  command
+      ->add_option("-d,--dim", flags->dim,
+                   "Width of one head, where a part of it turns")
+      ->type_name("N");
+  command->callback(
+      [flags, &action] { action = [flags] { return Run(*flags); }; });
+  // A configuration alone asks for the same.
+  CLI::Option* alone =
+      app.add_option("--hf-config",
+                     "Say what scheme a model's config.json means; a flag of "
+                     "commands, too")
+          ->type_name("JSON")
+          ->expected(1);
+  app.callback([&app, alone, &action] {
+    if (alone->count() == 0) return;
+    if (!app.get_subcommands().empty()) {
+      action = []() -> absl::StatusOr<Outcome> {
+        return UsageError("--hf-config goes after the command");
+      };
+      return;
+    }
+    action = [flags = HfConfigFlags{{.hf_config = alone->as<std::string>()}}] {
+      return Run(flags);
+    };
+  });
+}
+
+}  // namespace locus::client

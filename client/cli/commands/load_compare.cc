@@ -1,0 +1,83 @@
+#include <memory>
+
+#include "CLI/CLI.hpp"
+#include "absl/strings/str_cat.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/load_commands.h"
+#include "client/cli/render/load_table.h"
+#include "client/cli/support/terminal.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/io/file.h"
+#include "client/base/status_macros.h"
+
+namespace locus::client {
+namespace {
+
+constexpr char kExamples[] =
+    R"(Figures are the same if their 95 % intervals overlap, counted as if calls were
+independent. Exits with 1 if a figure is worse by more than --fail-above.
+
+Examples:
+  locus load --rate 1000 -o before.json
+  locus load --rate 1000 -o after.json
+  locus load compare before.json after.json --fail-above p99=10%)";
+
+// Histograms have some thousand bins, and a run as many seconds as an hour.
+constexpr int64_t kMaxRunBytes = int64_t{64} << 20;
+
+struct CompareFlags {
+  std::string before;
+  std::string after;
+  std::vector<std::string> fail_above;
+};
+
+absl::StatusOr<load::Result> ReadRun(const std::string& path) {
+  absl::StatusOr<FileReader> reader = FileReader::Open(path);
+  if (!reader.ok()) return AsUsage(reader.status());
+  const absl::StatusOr<std::string> text = reader->Read(kMaxRunBytes);
+  if (!text.ok()) return AsUsage(text.status());
+  auto result = load::ParseJsonReport(*text);
+  if (!result.ok()) return AsUsage(result.status(), path);
+  return result;
+}
+
+absl::StatusOr<Outcome> Run(const CompareFlags& flags) {
+  std::vector<load::GrowthLimit> limits;
+  for (const std::string& text : flags.fail_above) {
+    const auto limit = load::ParseGrowthLimit(text);
+    if (!limit.ok()) return AsUsage(limit.status(), "--fail-above");
+    limits.push_back(*limit);
+  }
+  CLIENT_ASSIGN_OR_RETURN(const load::Result before, ReadRun(flags.before));
+  CLIENT_ASSIGN_OR_RETURN(const load::Result after, ReadRun(flags.after));
+  const load::Comparison comparison = load::Compare(before, after);
+  const std::vector<std::string> violations =
+      load::Violations(limits, comparison);
+  for (const std::string& violation : violations) WriteError(violation);
+  return Outcome{.text = FormatComparison(comparison),
+                 .exit_code = violations.empty() ? 0 : 1};
+}
+
+}  // namespace
+
+void AddLoadCompare(CLI::App& load, Action& action) {
+  CLI::App* command =
+      load.add_subcommand("compare", "Put two saved runs side by side");
+  command->footer(kExamples);
+  auto flags = std::make_shared<CompareFlags>();
+  command->add_option("before", flags->before, "A run saved as .json")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("after", flags->after, "Another")
+      ->type_name("FILE")
+      ->required();
+  command
+      ->add_option("--fail-above", flags->fail_above,
+                   "Exit with 1 if this figure grew by more; may be repeated")
+      ->type_name("FIGURE=GROWTH")
+      ->allow_extra_args(false);
+  command->callback(
+      [flags, &action] { action = [flags] { return Run(*flags); }; });
+}
+
+}  // namespace locus::client

@@ -1,0 +1,70 @@
+#include "client/cli/render/load_output.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "client/cli/render/load_table.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/io/file.h"
+#include "client/base/status_macros.h"
+
+namespace locus::client {
+namespace {
+
+struct Form {
+  const char* name;
+  const char* ending;
+  std::string (*format)(const load::Report&);
+};
+
+constexpr Form kForms[] = {{"text", ".txt", FormatLoad},
+                           {"json", ".json", load::JsonReport},
+                           {"csv", ".csv", load::CsvReport},
+                           {"prometheus", ".prom", load::PrometheusReport}};
+
+const Form* ByName(const std::string& name) {
+  for (const Form& form : kForms) {
+    if (name == form.name) return &form;
+  }
+  return nullptr;
+}
+
+const Form* ByPath(const std::string& path) {
+  for (const Form& form : kForms) {
+    if (absl::EndsWith(path, form.ending)) return &form;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+absl::Status CheckLoadFormat(const std::string& format) {
+  if (ByName(format) != nullptr) return absl::OkStatus();
+  return UsageError(absl::StrCat("--format: is ", format,
+                                 "; must be text, json, csv or prometheus"));
+}
+
+std::string FormatLoadAs(const std::string& format,
+                         const load::Report& report) {
+  return ByName(format)->format(report);
+}
+
+absl::Status CheckLoadFiles(const std::vector<std::string>& paths) {
+  for (const std::string& path : paths) {
+    if (ByPath(path) == nullptr) {
+      return UsageError(absl::StrCat(
+          "--out: ", path, " must end in .json, .csv, .prom or .txt"));
+    }
+    CLIENT_RETURN_IF_ERROR(CheckWritable(path));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteLoadFiles(const std::vector<std::string>& paths,
+                            const load::Report& report) {
+  for (const std::string& path : paths) {
+    CLIENT_RETURN_IF_ERROR(WriteFile(path, ByPath(path)->format(report), ""));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace locus::client

@@ -1,0 +1,73 @@
+#include "client/cli/render/position_codes.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
+#include "locus/client/tensor.h"
+
+namespace locus::client {
+
+absl::StatusOr<Codes> TableCodes(const v1::Tensor& table) {
+  Codes codes;
+  CLIENT_ASSIGN_OR_RETURN(codes.values, ToDoubles(table));
+  if (table.shape_size() != 2) {
+    return absl::InternalError(
+        absl::StrCat("the server's table is ", ShapeName(table)));
+  }
+  codes.count = table.shape(0);
+  codes.width = table.shape(1);
+  return codes;
+}
+
+// A one turned by an angle is (cos - sin, sin + cos), whose inner product with
+// another is that of (cos, sin) twice over: the rows side by side will do. Ones
+// that are not turned add 1 each, or half of that here: one channel holds them.
+absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation,
+                                  int64_t dim) {
+  CLIENT_ASSIGN_OR_RETURN(const Codes cos, TableCodes(rotation.cos()));
+  CLIENT_ASSIGN_OR_RETURN(const Codes sin, TableCodes(rotation.sin()));
+  if (sin.count != cos.count || sin.width != cos.width) {
+    return absl::InternalError(
+        absl::StrCat("the server's cosines are ", ShapeName(rotation.cos()),
+                     " and its sines ", ShapeName(rotation.sin())));
+  }
+  const auto rest =
+      static_cast<double>(std::max<int64_t>(dim - 2 * cos.width, 0));
+  Codes codes{.count = cos.count, .width = 2 * cos.width + 1};
+  for (int64_t i = 0; i < cos.count; ++i) {
+    const auto row = i * cos.width;
+    codes.values.insert(codes.values.end(), cos.values.begin() + row,
+                        cos.values.begin() + row + cos.width);
+    codes.values.insert(codes.values.end(), sin.values.begin() + row,
+                        sin.values.begin() + row + cos.width);
+    codes.values.push_back(std::sqrt(rest / 2));
+  }
+  return codes;
+}
+
+std::vector<double> Cosines(const Codes& codes) {
+  std::vector<double> scaled = codes.values;
+  for (int64_t i = 0; i < codes.count; ++i) {
+    double* row = scaled.data() + i * codes.width;
+    double sum = 0;
+    for (int64_t c = 0; c < codes.width; ++c) sum += row[c] * row[c];
+    for (int64_t c = 0; sum > 0 && c < codes.width; ++c) {
+      row[c] /= std::sqrt(sum);
+    }
+  }
+  std::vector<double> cosines(codes.count * codes.count);
+  for (int64_t i = 0; i < codes.count; ++i) {
+    for (int64_t j = 0; j < codes.count; ++j) {
+      double sum = 0;
+      for (int64_t c = 0; c < codes.width; ++c) {
+        sum += scaled[i * codes.width + c] * scaled[j * codes.width + c];
+      }
+      cosines[i * codes.count + j] = sum;
+    }
+  }
+  return cosines;
+}
+
+}  // namespace locus::client

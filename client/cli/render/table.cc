@@ -1,0 +1,236 @@
+#include "client/cli/render/table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "locus/client/tensor.h"
+
+namespace locus::client {
+namespace {
+
+constexpr int64_t kGap = -1;  // an index that stands for those left out
+constexpr absl::string_view kEllipsis = "...";
+
+// Of a UTF-8 string: bytes that begin a character.
+size_t Width(absl::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
+  });
+}
+
+std::string PadLeft(absl::string_view text, size_t width) {
+  const size_t have = Width(text);
+  return absl::StrCat(std::string(width > have ? width - have : 0, ' '), text);
+}
+
+std::string PadRight(absl::string_view text, size_t width) {
+  const size_t have = Width(text);
+  return absl::StrCat(text, std::string(width > have ? width - have : 0, ' '));
+}
+
+// 0 .. count - 1, or the first and the last of them with a gap between.
+std::vector<int64_t> Shown(int64_t count, int64_t limit) {
+  std::vector<int64_t> indices;
+  const int64_t last = count <= limit ? 0 : limit / 3;
+  const int64_t first = count <= limit ? count : limit - last;
+  for (int64_t i = 0; i < first; ++i) indices.push_back(i);
+  if (count > limit) indices.push_back(kGap);
+  for (int64_t i = count - last; i < count; ++i) indices.push_back(i);
+  return indices;
+}
+
+// One way of writing numbers for all of a table, so that they can be compared
+// down a column.
+class NumberStyle {
+ public:
+  void Include(double value) {
+    if (!std::isfinite(value)) return;
+    largest_ = std::max(largest_, std::abs(value));
+    all_integers_ &= value == std::trunc(value);
+  }
+
+  std::string Format(double value) const {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+    if (all_integers_ && largest_ < 1e6) return absl::StrFormat("%.0f", value);
+    if (largest_ >= 1e5 || largest_ < 1e-3) {
+      return absl::StrFormat("%.3e", value);
+    }
+    // Minus zero tells a reader nothing.
+    const std::string text = absl::StrFormat("%.4f", value);
+    return text == "-0.0000" ? "0.0000" : text;
+  }
+
+ private:
+  double largest_ = 0;
+  bool all_integers_ = true;
+};
+
+std::string Label(const std::function<std::string(int64_t)>& label,
+                  int64_t index) {
+  if (index == kGap) return std::string(kEllipsis);
+  return label ? label(index) : absl::StrCat(index);
+}
+
+// One matrix of a tensor. Elements begin at `offset`.
+class Matrix {
+ public:
+  Matrix(const TensorTable& table, const v1::Tensor& tensor, int64_t offset,
+         int64_t row_count, int64_t column_count)
+      : table_(table),
+        tensor_(tensor),
+        offset_(offset),
+        column_count_(column_count) {
+    constexpr int64_t kMaxRows = 16;
+    rows_ = Shown(row_count, kMaxRows);
+    // A number takes at least one character and two spaces.
+    columns_ = Shown(column_count, std::max(1, table.width / 3));
+  }
+
+  std::string Format() {
+    for (const int64_t row : rows_) {
+      for (const int64_t column : columns_) {
+        if (row != kGap && column != kGap) style_.Include(At(row, column));
+      }
+    }
+    size_t label_width = 0;
+    for (const int64_t row : rows_) {
+      label_width = std::max(label_width, Width(Label(table_.row_label, row)));
+    }
+    const size_t cell_width = CellWidth();
+    const int64_t fitting = std::max<int64_t>(
+        3, (table_.width - static_cast<int64_t>(label_width)) /
+               static_cast<int64_t>(cell_width + 2));
+    // The gap is a column, too.
+    columns_ =
+        Shown(column_count_, column_count_ <= fitting ? fitting : fitting - 1);
+    std::string text = std::string(label_width, ' ');
+    for (const int64_t column : columns_) {
+      absl::StrAppend(&text, "  ",
+                      PadLeft(Label(table_.column_label, column), cell_width));
+    }
+    text.push_back('\n');
+    for (const int64_t row : rows_) {
+      absl::StrAppend(&text, FormatRow(row, label_width, cell_width), "\n");
+    }
+    return text;
+  }
+
+ private:
+  double At(int64_t row, int64_t column) const {
+    return ElementAt(tensor_, offset_ + row * column_count_ + column);
+  }
+
+  std::string Cell(int64_t row, int64_t column) const {
+    if (row == kGap || column == kGap) return std::string(kEllipsis);
+    return style_.Format(At(row, column));
+  }
+
+  size_t CellWidth() const {
+    size_t width = 1;
+    for (const int64_t column : columns_) {
+      width = std::max(width, Width(Label(table_.column_label, column)));
+      for (const int64_t row : rows_) {
+        width = std::max(width, Width(Cell(row, column)));
+      }
+    }
+    return width;
+  }
+
+  std::string FormatRow(int64_t row, size_t label_width,
+                        size_t cell_width) const {
+    std::string text = PadRight(Label(table_.row_label, row), label_width);
+    for (const int64_t column : columns_) {
+      absl::StrAppend(&text, "  ", PadLeft(Cell(row, column), cell_width));
+    }
+    return text;
+  }
+
+  const TensorTable& table_;
+  const v1::Tensor& tensor_;
+  const int64_t offset_;
+  const int64_t column_count_;
+  std::vector<int64_t> rows_;
+  std::vector<int64_t> columns_;
+  NumberStyle style_;
+};
+
+// "title[1, 0]" for the matrix with that number, counted row-major.
+std::string MatrixName(const std::string& title, const v1::Tensor& tensor,
+                       int64_t number) {
+  std::vector<int64_t> index;
+  for (int axis = tensor.shape_size() - 3; axis >= 0; --axis) {
+    index.insert(index.begin(), number % tensor.shape(axis));
+    number /= tensor.shape(axis);
+  }
+  return absl::StrCat(title, "[", absl::StrJoin(index, ", "), "]");
+}
+
+}  // namespace
+
+std::string FormatRows(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], Width(row[i]));
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      absl::StrAppend(&line, i == 0 ? "" : "  ", PadRight(row[i], widths[i]));
+    }
+    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+  }
+  return text;
+}
+
+std::string FormatTensor(const TensorTable& table, const v1::Tensor& tensor) {
+  std::string text =
+      absl::StrCat(table.title, "  ", DataTypeName(tensor.dtype()), " ",
+                   ShapeName(tensor), "\n");
+  if (tensor.data().empty()) return text;
+  const int rank = tensor.shape_size();
+  const int64_t column_count = rank > 0 ? tensor.shape(rank - 1) : 1;
+  const int64_t row_count = rank > 1 ? tensor.shape(rank - 2) : 1;
+  const int64_t matrix_size = row_count * column_count;
+  const int64_t matrix_count = static_cast<int64_t>(tensor.data().size()) /
+                               ElementSize(tensor.dtype()) / matrix_size;
+  constexpr int64_t kMaxMatrices = 4;
+  for (int64_t i = 0; i < std::min(matrix_count, kMaxMatrices); ++i) {
+    if (rank > 2) {
+      absl::StrAppend(&text, i == 0 ? "" : "\n",
+                      table.table_label ? table.table_label(i)
+                                        : MatrixName(table.title, tensor, i),
+                      "\n");
+    }
+    text += Matrix(table, tensor, i * matrix_size, row_count, column_count)
+                .Format();
+  }
+  if (matrix_count > kMaxMatrices) {
+    absl::StrAppend(&text, kEllipsis, " and ", matrix_count - kMaxMatrices,
+                    " more\n");
+  }
+  return text;
+}
+
+std::string FormatList(const std::string& title,
+                       const std::vector<double>& values) {
+  constexpr int64_t kMaxValues = 12;
+  std::vector<std::string> parts;
+  for (const int64_t i :
+       Shown(static_cast<int64_t>(values.size()), kMaxValues)) {
+    parts.push_back(i == kGap ? std::string(kEllipsis)
+                              : absl::StrFormat("%.6g", values[i]));
+  }
+  return absl::StrCat(title, "  ", absl::StrJoin(parts, ", "), "\n");
+}
+
+}  // namespace locus::client

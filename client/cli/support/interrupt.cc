@@ -1,0 +1,66 @@
+#include "client/cli/support/interrupt.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "client/cli/support/terminal.h"
+#include "client/io/file.h"
+
+namespace locus::client {
+namespace {
+
+std::atomic<int> received_signal{0};
+std::atomic<int> write_end{-1};
+
+// A handler can do little more than write to a pipe, which a thread reads.
+void Note(int signal) {
+  const int saved = errno;
+  if (received_signal.exchange(signal) != 0) {
+    RemoveUnfinishedFile();
+    _exit(128 + signal);
+  }
+  const char byte = 1;
+  if (write(write_end.load(), &byte, 1) < 0) _exit(128 + signal);
+  errno = saved;
+}
+
+}  // namespace
+
+InterruptScope::InterruptScope(std::function<void()> on_interrupt) {
+  received_signal = 0;
+  // Without a pipe interrupts end the program, as they do elsewhere.
+  if (pipe2(pipe_, O_CLOEXEC) != 0) {
+    pipe_[0] = pipe_[1] = -1;
+    return;
+  }
+  write_end = pipe_[1];
+  thread_ = std::thread([this, on_interrupt = std::move(on_interrupt)] {
+    char byte = 0;
+    while (read(pipe_[0], &byte, 1) < 0 && errno == EINTR) {
+    }
+    if (byte == 1) on_interrupt();
+  });
+  std::signal(SIGINT, Note);
+  std::signal(SIGTERM, Note);
+}
+
+InterruptScope::~InterruptScope() {
+  InstallSignalHandlers();
+  if (!thread_.joinable()) return;
+  const char byte = 0;
+  while (write(pipe_[1], &byte, 1) < 0 && errno == EINTR) {
+  }
+  thread_.join();
+  write_end = -1;
+  close(pipe_[0]);
+  close(pipe_[1]);
+}
+
+int InterruptScope::signal() { return received_signal.load(); }
+
+}  // namespace locus::client

@@ -1,0 +1,80 @@
+// The program's manual page, made of the same commands as its help.
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/support/command_tree.h"
+
+namespace locus::client {
+namespace {
+
+// A dash is a dash, and a line that begins with a dot is no request.
+std::string Escaped(absl::string_view text) {
+  std::string out;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    if (!out.empty()) out += '\n';
+    if (absl::StartsWith(line, ".") || absl::StartsWith(line, "'")) {
+      out += "\\&";
+    }
+    absl::StrAppend(&out,
+                    absl::StrReplaceAll(line, {{"\\", "\\e"}, {"-", "\\-"}}));
+  }
+  return out;
+}
+
+void AppendOptions(const CommandNode& command, std::string* page) {
+  for (const OptionNode& option : command.options) {
+    absl::StrAppend(page, ".TP\n\\fB",
+                    Escaped(absl::StrJoin(option.names, ", ")), "\\fR");
+    if (!option.value.empty()) {
+      absl::StrAppend(page, " \\fI", Escaped(option.value), "\\fR");
+    }
+    absl::StrAppend(page, "\n", Escaped(option.help));
+    if (!option.variable.empty()) {
+      absl::StrAppend(page, " (or the variable ", option.variable, ")");
+    }
+    absl::StrAppend(page, "\n");
+  }
+}
+
+// As it stands: examples have their own lines.
+void AppendFooter(const CommandNode& command, std::string* page) {
+  if (command.footer.empty()) return;
+  absl::StrAppend(page, ".PP\n.nf\n",
+                  Escaped(absl::StripAsciiWhitespace(command.footer)),
+                  "\n.fi\n");
+}
+
+void AppendCommands(const CommandNode& command, const std::string& path,
+                    std::string* page) {
+  for (const CommandNode& one : command.commands) {
+    const std::string name = absl::StrCat(path, " ", one.name);
+    absl::StrAppend(page, ".SS ", Escaped(name), "\n", Escaped(one.help),
+                    ".\n");
+    AppendOptions(one, page);
+    AppendFooter(one, page);
+    AppendCommands(one, name, page);
+  }
+}
+
+}  // namespace
+
+std::string ManualPage(const CommandNode& tree, const std::string& version) {
+  std::string page = absl::StrCat(
+      ".TH ", absl::AsciiStrToUpper(tree.name), " 1 \"\" \"", tree.name, " ",
+      version, "\"\n.SH NAME\n", tree.name, " \\- ",
+      Escaped(absl::AsciiStrToLower(tree.help.substr(0, 1))),
+      Escaped(tree.help.substr(1)), "\n.SH SYNOPSIS\n\\fB", tree.name,
+      "\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH OPTIONS\n");
+  AppendOptions(tree, &page);
+  absl::StrAppend(&page, ".SH COMMANDS\n");
+  AppendCommands(tree, tree.name, &page);
+  absl::StrAppend(&page, ".SH EXAMPLES AND EXIT STATUS\n");
+  AppendFooter(tree, &page);
+  absl::StrAppend(&page, ".SH SEE ALSO\n\\fBlocusd\\fR(8)\n");
+  return page;
+}
+
+}  // namespace locus::client

@@ -1,0 +1,77 @@
+#include "client/cli/support/terminal.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "absl/strings/str_cat.h"
+#include "client/io/file.h"
+#include "locus/client/npy.h"
+
+namespace locus::client {
+namespace {
+
+void EndBySignal(int signal) {
+  RemoveUnfinishedFile();
+  _exit(128 + signal);
+}
+
+absl::Status UnlessUnread(const absl::Status& status) {
+  return absl::IsCancelled(status) ? absl::OkStatus() : status;
+}
+
+}  // namespace
+
+absl::Status WriteOutput(absl::string_view text) {
+  return UnlessUnread(WriteDescriptor(STDOUT_FILENO, text, "standard output"));
+}
+
+absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor,
+                         const std::string& descr) {
+  return UnlessUnread(WriteNpy(path, tensor, descr));
+}
+
+void WriteError(absl::string_view line) {
+  // Nobody is left to tell if this fails.
+  WriteDescriptor(STDERR_FILENO, absl::StrCat("locus: ", line, "\n"),
+                  "standard error")
+      .IgnoreError();
+}
+
+int OutputColumns() {
+  winsize size{};
+  constexpr int kDefault = 80;
+  constexpr int kLeast = 40;
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
+  return size.ws_col < kLeast ? kDefault : size.ws_col;
+}
+
+int ErrorColumns() {
+  winsize size{};
+  constexpr int kDefault = 80;
+  if (isatty(STDERR_FILENO) == 0) return 0;
+  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
+  return size.ws_col == 0 ? kDefault : size.ws_col;
+}
+
+void WriteProgress(absl::string_view text) {
+  WriteDescriptor(STDERR_FILENO, text, "standard error").IgnoreError();
+}
+
+void OpenStandardDescriptors() {
+  for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (fcntl(descriptor, F_GETFD) >= 0) continue;
+    // The lowest number that is free: this one.
+    if (open("/dev/null", O_RDWR) != descriptor) return;
+  }
+}
+
+void InstallSignalHandlers() {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGINT, EndBySignal);
+  std::signal(SIGTERM, EndBySignal);
+}
+
+}  // namespace locus::client

@@ -1,0 +1,178 @@
+#include "client/cli/render/explanation.h"
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+
+namespace locus::client {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr double kTurn = 2 * std::numbers::pi;
+
+// Three pairs, of which the server says: one stays, one is half way, one is
+// stretched by all of 4, and training never completed it.
+v1::RotationEncoding Scaled() {
+  v1::RotationEncoding rotation;
+  for (const double wavelength : {10.0, 80.0, 200.0}) {
+    rotation.add_unscaled_frequencies(kTurn / wavelength);
+    rotation.add_original_turns(100 / wavelength);
+  }
+  for (const double frequency :
+       {kTurn / 10, kTurn / 80 * (1 - 0.5 * 0.75), kTurn / 800}) {
+    rotation.add_frequencies(frequency);
+    rotation.add_target_turns(400 * frequency / kTurn);
+  }
+  for (const double ramp : {0.0, 0.5, 1.0}) rotation.add_ramp(ramp);
+  rotation.add_incomplete_pairs(2);
+  rotation.set_attention_factor(1.5);
+  rotation.set_original_length(100);
+  rotation.set_target_length(400);
+  return rotation;
+}
+
+TEST(ExplanationTest, SaysWhatTheServerSays) {
+  const RotationFacts facts = FactsOf(Scaled());
+  EXPECT_DOUBLE_EQ(facts.Wavelength(0), 10);
+  EXPECT_DOUBLE_EQ(facts.Stretch(2), 4);
+  const auto json = RotationJson(facts);
+  EXPECT_EQ(json["never_completed"].dump(), "[2]");
+  EXPECT_EQ(json["pairs"][1]["ramp"], 0.5);
+  EXPECT_EQ(json["pairs"][0]["trained_turns"], 10);
+  EXPECT_DOUBLE_EQ(json["pairs"][0]["target_turns"], 40);
+  const std::string text = ExplainRotation(facts);
+  EXPECT_THAT(text, HasSubstr("RAMP"));
+  EXPECT_THAT(text, HasSubstr("1 of 3 pairs (2) never complete a turn"));
+}
+
+TEST(ExplanationTest, FrequenciesAreThoseOfTheTargetLength) {
+  v1::RotationEncoding rotation = Scaled();
+  rotation.mutable_target_frequencies()->Add(1);
+  rotation.mutable_target_frequencies()->Add(0.5);
+  rotation.mutable_target_frequencies()->Add(0.25);
+  EXPECT_THAT(FactsOf(rotation).frequencies, ElementsAre(1, 0.5, 0.25));
+}
+
+TEST(ExplanationTest, ListsOfTheWrongLengthAreNotRead) {
+  v1::RotationEncoding rotation = Scaled();
+  rotation.add_ramp(1);
+  EXPECT_THAT(FactsOf(rotation).frequencies, IsEmpty());
+}
+
+TEST(ExplanationTest, AsksForALengthWhereNobodyKnowsIt) {
+  v1::RotationEncoding plain;
+  plain.add_frequencies(1);
+  plain.set_attention_factor(1);
+  const RotationFacts facts = FactsOf(plain);
+  const std::string text = ExplainRotation(facts);
+  EXPECT_THAT(text, HasSubstr("--trained"));
+  EXPECT_THAT(text, Not(HasSubstr("RAMP")));
+  EXPECT_THAT(facts.unfinished, IsEmpty());
+  EXPECT_EQ(facts.Stretch(0), 1);
+}
+
+TEST(ExplanationTest, PairsThatStandAreNeitherUnfinishedNorTurning) {
+  v1::RotationEncoding rotation;
+  for (const double frequency : {1.0, 0.0}) {
+    rotation.add_frequencies(frequency);
+    rotation.add_unscaled_frequencies(1);
+    rotation.add_original_turns(100 / kTurn);
+    rotation.add_target_turns(100 * frequency / kTurn);
+    rotation.add_ramp(0);
+  }
+  rotation.set_attention_factor(1);
+  rotation.set_original_length(100);
+  rotation.set_target_length(100);
+  const std::string text = ExplainRotation(FactsOf(rotation));
+  EXPECT_THAT(text, HasSubstr("stands still\n"));
+  EXPECT_THAT(text,
+              HasSubstr("every pair that turns does so at least once within "
+                        "100; 1 of 2 stand still\n"));
+  rotation.set_frequencies(0, 0);
+  EXPECT_THAT(ExplainRotation(FactsOf(rotation)),
+              HasSubstr("no pair turns; 2 of 2 stand still\n"));
+}
+
+TEST(ExplanationTest, DecayHasAColumn) {
+  v1::RotationEncoding rotation;
+  rotation.add_frequencies(1);
+  rotation.add_decays(std::exp2(-1.0 / 64));
+  rotation.set_attention_factor(1);
+  EXPECT_THAT(ExplainRotation(FactsOf(rotation)),
+              AllOf(HasSubstr("HALVES EVERY"), HasSubstr(" 64")));
+}
+
+TEST(ExplanationTest, SinesAndCosinesTurnButHaveNoScaling) {
+  v1::AdditiveEncoding table;
+  table.add_frequencies(kTurn / 10);
+  table.add_frequencies(kTurn / 200);
+  const RotationFacts facts = FactsOf(table, 100, 400);
+  EXPECT_DOUBLE_EQ(facts.trained_turns[0], 10);
+  EXPECT_DOUBLE_EQ(facts.target_turns[1], 2);
+  EXPECT_THAT(facts.unfinished, ElementsAre(1));
+  const std::string text = ExplainRotation(facts);
+  EXPECT_THAT(text, HasSubstr("values that were never trained"));
+  EXPECT_THAT(text, Not(HasSubstr("attention factor")));
+  EXPECT_THAT(text, Not(HasSubstr("STRETCHED")));
+  EXPECT_EQ(RotationChart(facts, "").curves.size(), 1);
+}
+
+TEST(ExplanationTest, TablesEnd) {
+  TableFacts facts{.table_length = 100, .policy = "WRAP"};
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("--trained"));
+  facts.trained_length = 60;
+  EXPECT_EQ(facts.UntrainedRows(), 40);
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("the last 40 rows"));
+  facts.trained_length = 100;
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("training reaches every row"));
+}
+
+// Of two heads and three keys, nearest last.
+v1::BiasEncoding Bias() {
+  v1::BiasEncoding bias;
+  const std::vector<double> values = {-4, -2, 0, -8, -4, 0};
+  bias.mutable_bias()->set_dtype(v1::DATA_TYPE_FLOAT64);
+  for (const int64_t extent : {2, 1, 3}) bias.mutable_bias()->add_shape(extent);
+  bias.mutable_bias()->set_data(values.data(), values.size() * sizeof(double));
+  return bias;
+}
+
+TEST(ExplanationTest, SlopesAndBucketsHaveWords) {
+  v1::BiasEncoding bias = Bias();
+  bias.add_slopes(0.5);
+  EXPECT_THAT(*ExplainBias(bias), HasSubstr("1.386 positions"));
+  bias.clear_slopes();
+  bias.add_bucket_edges(1);
+  bias.add_bucket_edges(8);
+  EXPECT_THAT(*ExplainBias(bias), HasSubstr("distances 1, 8"));
+}
+
+TEST(ExplanationTest, EveryBiasIsShownAtSomeDistances) {
+  v1::BiasEncoding bias = Bias();
+  EXPECT_THAT(*ExplainBias(bias), HasSubstr("head 1            0  -4  -8\n"));
+  const auto json = *BiasJson(bias);
+  EXPECT_EQ(json["distances"].dump(), "[0,1,2]");
+  EXPECT_EQ(json["bias"][0].dump(), "[0.0,-2.0,-4.0]");
+}
+
+TEST(ExplanationTest, NumbersOfTheHeadsHaveColumns) {
+  v1::BiasEncoding bias = Bias();
+  v1::HeadNumbers* p = bias.add_head_numbers();
+  p->set_name("p");
+  p->add_values(0.25);
+  p->add_values(0.75);
+  EXPECT_THAT(*ExplainBias(bias), HasSubstr("1     0.75\n"));
+  EXPECT_EQ((*BiasJson(bias))["p"].dump(), "[0.25,0.75]");
+}
+
+}  // namespace
+}  // namespace locus::client
