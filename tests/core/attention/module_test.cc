@@ -5,7 +5,7 @@
 
 #include "core/attention/module.h"
 #include "core/base/status.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus {
 namespace {

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/attention/attention.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus::testing {
 

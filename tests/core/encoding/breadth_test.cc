@@ -11,7 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus {
 namespace {

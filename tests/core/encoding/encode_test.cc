@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/status.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "core/properties/properties.h"
 #include "tests/core/properties/property_testing.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus {
 namespace {

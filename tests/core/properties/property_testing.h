@@ -9,7 +9,7 @@
 
 #include "absl/strings/string_view.h"
 #include "core/properties/properties.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus::testing {
 

@@ -7,7 +7,7 @@
 
 #include "core/attention/split_kv/split_kv.h"
 #include "tests/core/attention/reference_comparison.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus {
 namespace {

@@ -28,7 +28,7 @@
 #include "core/evaluation/tasks/recall.h"
 #include "core/evaluation/tasks/text.h"
 #include "core/training/trainer.h"
-#include "tests/core/testing.h"
+#include "tests/support/core_testing.h"
 
 namespace locus::testing {
 

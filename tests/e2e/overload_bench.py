@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Far more calls than a server can do: what is still done, and how soon?
 
-    LOCUSD=build/release/locusd LOCUS=build/release/locus tests/e2e/storm.py [OPTIONS]
+    LOCUSD=build/release/locusd LOCUS=build/release/locus tests/e2e/overload_bench.py [OPTIONS]
 
 Finds the peak (callers that wait for their answers), then offers 2 and 10 times
 as much in an open loop, and measures meanwhile: goodput, the latency of the calls
