@@ -1,9 +1,8 @@
-# The service and its client, and of Debian only the files that they use: no
-# shell, no package manager. ./run image builds it, deploy/prove-image.sh proves
-# it, and deploy/README.md says how to run it.
+# The image contains locusd, locus and the Debian files that they use: no shell, no
+# package manager. Build it with ./run image, verify it with deploy/prove-image.sh;
+# deploy/README.md explains how to run it.
 #
-# A digest in place of the tag (--build-arg BASE=debian@sha256:...) pins what
-# everything else is made from.
+# To pin the base image, pass a digest: --build-arg BASE=debian@sha256:...
 ARG BASE=debian:bookworm-slim
 
 FROM $BASE AS builder
@@ -11,15 +10,15 @@ WORKDIR /src
 COPY run ./
 RUN ./run setup
 COPY . .
-# The context has no git to ask.
+# The build context has no .git directory, so the commit is an argument.
 ARG COMMIT=
 RUN cmake --preset release -DLOCUS_BUILD_TESTS=OFF -DLOCUS_BUILD_BENCHMARKS=OFF \
       -DLOCUS_COMMIT="$COMMIT" \
  && cmake --build --preset release --parallel "$(nproc)" --target locusd locus \
  && install -D --strip --target-directory=/out build/release/locusd build/release/locus
 
-# The same programs beside packages of libraries only, none for developers, so
-# that what is collected is what users of those packages run.
+# Installs the runtime packages only, without development packages, so that the
+# collected libraries are the ones that Debian ships to users.
 FROM $BASE AS root
 RUN apt-get update \
  && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
@@ -32,7 +31,7 @@ RUN sh /collect-root.sh /root-of-image
 
 FROM scratch
 COPY --from=root /root-of-image/ /
-# A number, so that a cluster can see it is not root.
+# Numeric, so that Kubernetes can verify runAsNonRoot.
 USER 65532:65532
 ENV PATH=/usr/local/bin LOCUS_LISTEN=0.0.0.0:50051 LOCUS_HTTP=0.0.0.0:9464
 EXPOSE 50051 9464

@@ -1,13 +1,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Part of prove-image.sh: buildah, as root. It has no containers that run by
-# themselves, so that the server is a process of this script, in the image's
-# root, with the user, variables and commands that the image names.
+# Part of prove-image.sh: the functions for buildah; needs root. buildah does not
+# run containers, so the server is a child process of this script in the image's
+# root, with the user, environment and entry point of the image.
 
 start() {
-  [[ $EUID == 0 ]] || die "with buildah this needs root"
+  [[ $EUID == 0 ]] || die "with buildah this script needs root"
   container=$(buildah from --pull-never locus)
   root=$(buildah mount "$container")
-  mkdir -p "$root"/{proc,sys,dev} # where engines mount things, too
+  mkdir -p "$root"/{proc,sys,dev} # mount points that engines create as well
   user=$(image_says .OCIv1.Config.User)
   mapfile -t variables < <(image_list .OCIv1.Config.Env)
   mapfile -t entrypoint < <(image_list .OCIv1.Config.Entrypoint)
@@ -27,17 +27,17 @@ start() {
   grpc_port=$(of_ready grpc_port)
   http_port=$(of_ready http_port)
 }
-# of_ready FIELD: what the server said when it was ready.
+# of_ready FIELD: prints a field of the server's "ready" log line.
 of_ready() { sed -n "s/.*\"event\":\"ready\".*\"$1\":\([0-9]*\).*/\1/p" "$work/log"; }
-# image_says FIELD, image_list FIELD: of the image's configuration.
+# image_says FIELD, image_list FIELD: print a field of the image's configuration.
 image_says() { buildah inspect --type image --format "{{$1}}" locus; }
 image_list() { image_says "range $1}}{{println .}}{{end" | sed '/^$/d'; }
 
-# become ARRAY COMMAND...: in the image's root, where nothing can be written,
-# whoever tries, with the variables that the array holds and no others.
+# become ARRAY COMMAND...: replaces the process by COMMAND in the image's read-only
+# root. Its environment consists of the variables in ARRAY only.
 become() {
   local -n given=$1
-  # shellcheck disable=SC2016  # of the inner shell
+  # shellcheck disable=SC2016  # expanded by the inner shell
   exec unshare --mount bash -c '
     mount --bind "$1" "$1" && cd "$1"
     for directory in proc sys dev; do mount --rbind "/$directory" "$directory"; done
@@ -47,8 +47,8 @@ become() {
     "$(command -v chroot)" --userspec="$user" --groups= . "${@:2}"
 }
 
-# make_groups: cgroups of ours with the limits, below those we are in; none at
-# all if one of them cannot be had.
+# make_groups: creates cgroups with the limits below our own cgroups. Creates none
+# if one of them fails.
 groups=()
 make_groups() {
   local at=/sys/fs/cgroup own=locus-proof-$$
@@ -74,7 +74,7 @@ make_group() {
     shift 2
   done
 } 2>/dev/null
-# own_group CONTROLLER: the path of ours, of version 2 if it has no name.
+# own_group CONTROLLER: prints our cgroup path; an empty name means version 2.
 own_group() {
   awk -F: -v name="$1" '{ split($2, names, ","); for (i in names) if (names[i] == name) found = $3 }
     name == "" && $2 == "" { found = $3 }
@@ -87,7 +87,7 @@ remove_groups() {
 
 client() { (become variables locus "$1" --server "127.0.0.1:$grpc_port" "${@:2}"); }
 logs() { [[ ! -e $work/log ]] || cat "$work/log"; }
-# Of a container in which nothing was mounted.
+# Lists the files of a fresh container, without mount points.
 files() {
   local fresh
   fresh=$(buildah from --pull-never locus)
@@ -112,14 +112,14 @@ remove() {
   remove_groups
 }
 
-# The image's own words, since there is no engine to say them.
+# Runs the health check command of the image, since buildah has no engine to run it.
 check_own_health() {
   local check checking=("${variables[@]}" "LOCUS_LISTEN=0.0.0.0:$grpc_port")
   mapfile -t check < <(image_list .Docker.Config.Healthcheck.Test)
-  [[ ${check[0]} == CMD ]] || die "the health check is no command: ${check[*]}"
-  (become checking "${check[@]:1}") >/dev/null || die "its own health check fails"
-  proved "its own health check passes, on a port that is not the usual one: ${check[*]:1}"
-  not_proved "that an engine runs the health check by itself: there is none"
+  [[ ${check[0]} == CMD ]] || die "the health check is not a command: ${check[*]}"
+  (become checking "${check[@]:1}") >/dev/null || die "the image's health check fails"
+  proved "the image's health check passes on a non-default port: ${check[*]:1}"
+  not_proved "that an engine runs the health check by itself: there is no engine"
 }
 check_read_only() {
   local options

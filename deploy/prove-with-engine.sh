@@ -1,7 +1,7 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Part of prove-image.sh: docker and podman.
+# Part of prove-image.sh: the functions for docker and podman.
 
-# Not the image's own port: its health check has to find the server there, too.
+# Not the default port, to verify that the health check follows LOCUS_LISTEN.
 grpc_port=50061
 
 start() {
@@ -14,7 +14,7 @@ start() {
   http_port=${http_port##*:}
   process=$("$ENGINE" inspect --format '{{.State.Pid}}' "$container")
 }
-# A container of its own, beside the server's.
+# Runs locus in its own container, in the network of the server's container.
 client() {
   "$ENGINE" run --rm --read-only --cap-drop ALL --security-opt no-new-privileges \
     --network "container:$container" --entrypoint locus locus "$1" \
@@ -23,7 +23,8 @@ client() {
 logs() { [[ ! ${container:-} ]] || "$ENGINE" logs "$container" 2>&1; }
 files() { "$ENGINE" export "$container" | tar -t | sed 's|^\./||; s|^|./|' | grep -v '/$'; }
 unpacked_bytes() { "$ENGINE" export "$container" | wc -c; }
-# All of it: the two keep the health check at different places.
+# The whole configuration, since docker and podman store the health check in
+# different places.
 image_config() { "$ENGINE" image inspect locus | tr -d '\n'; }
 image_id() { "$ENGINE" image inspect --format '{{.Id}}' locus; }
 image_layers() { "$ENGINE" image inspect --format '{{json .RootFS.Layers}}' locus; }
@@ -33,8 +34,8 @@ stop() {
 }
 remove() { [[ ! ${container:-} ]] || "$ENGINE" rm --force "$container" >/dev/null; }
 
-# The check that the image names, run by the engine itself: podman when it is
-# asked, docker when it is time.
+# Has the engine run the image's health check: podman runs it on request, docker
+# periodically.
 check_own_health() {
   for attempt in {1..60}; do
     if [[ $ENGINE == podman ]]; then
@@ -42,10 +43,10 @@ check_own_health() {
     else
       [[ $("$ENGINE" inspect --format '{{.State.Health.Status}}' "$container") != healthy ]] || break
     fi
-    [[ $attempt != 60 ]] || die "$ENGINE does not find it healthy by its own check"
+    [[ $attempt != 60 ]] || die "$ENGINE does not report the container as healthy"
     sleep 0.5
   done
-  proved "$ENGINE finds it healthy by its own check, on a port that is not the usual one"
+  proved "$ENGINE reports the container as healthy, on a non-default port"
 }
 check_read_only() {
   [[ $("$ENGINE" inspect --format '{{.HostConfig.ReadonlyRootfs}}' "$container") == true ]] ||

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs the packages of ./run package on a clean Debian 12 root file system
-# and proves that they run there: as root, on a machine with debootstrap. The
-# mirror is the one that this machine's apt uses. Where there is podman, systemd
-# is started in that root, too, and has to run the unit.
+# Installs the packages of ./run package on a clean Debian 12 root file system and
+# verifies that they run there. Needs root and debootstrap. The mirror is the one
+# that this machine's apt uses. If podman is available, the script also starts
+# systemd in that root and verifies the unit.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -11,14 +11,14 @@ proved() { printf 'ok: %s\n' "$*"; }
 die() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
 packages=(build/release/packages/locusd_*.deb build/release/packages/locus_*.deb)
-[[ -f ${packages[0]} && -f ${packages[1]} ]] || die "no packages: ./run package makes them"
-# shellcheck disable=SC2016  # apt's own variables
+[[ -f ${packages[0]} && -f ${packages[1]} ]] || die "no packages; build them with ./run package"
+# shellcheck disable=SC2016  # expanded by apt
 mirror=$(apt-get indextargets --format '$(REPO_URI)|$(CODENAME)|$(COMPONENT)' |
   sed -n 's/|bookworm|main$//p' | head -n 1)
-[[ $mirror ]] || die "apt knows no mirror of bookworm"
+[[ $mirror ]] || die "apt has no mirror of bookworm configured"
 
 root=$(mktemp -d)
-chmod 755 "$root"  # the server inside is nobody
+chmod 755 "$root"  # the server inside runs as nobody
 server=
 container=
 clean_up() {
@@ -44,7 +44,7 @@ inside() { "${in_root[@]}" "$@"; }
 debootstrap --variant=minbase bookworm "$root" "$mirror" >"$root.log" 2>&1 ||
   die "debootstrap: $(tail -n 3 "$root.log")"
 rm -f "$root.log"
-# What apt needs to reach the mirror, and nothing of ours.
+# The configuration that apt needs to reach the mirror, and nothing else.
 for file in /etc/resolv.conf /etc/hosts /etc/apt/apt.conf.d/* /etc/ssl/certs/ca-certificates.crt; do
   [[ ! -f $file ]] || install -D -m 644 "$(readlink -f "$file")" "$root$file"
 done
@@ -56,7 +56,7 @@ inside apt-get -q -y update >/dev/null
 inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
   /tmp/locusd_*.deb /tmp/locus_*.deb' >"$root/tmp/apt.log" 2>&1 ||
   die "apt: $(tail -n 5 "$root/tmp/apt.log")"
-proved "installs on a clean root of $before MB, which then has $(du -sm --one-file-system "$root" | cut -f1) MB"
+proved "installs on a clean root of $before MB, which grows to $(du -sm --one-file-system "$root" | cut -f1) MB"
 
 proved "$(inside locusd --version)"
 proved "$(inside locus version)"
@@ -65,17 +65,17 @@ for file in /etc/default/locusd /lib/systemd/system/locusd.service \
   /usr/share/bash-completion/completions/{locus,locusd} \
   /usr/share/zsh/vendor-completions/{_locus,_locusd} \
   /usr/share/fish/vendor_completions.d/{locus,locusd}.fish; do
-  # minbase keeps manuals; images that leave them out say so.
-  inside test -s "$file" || die "there is no $file"
+  # minbase installs manuals; slim images exclude them in the dpkg configuration.
+  inside test -s "$file" || die "$file is missing"
 done
-proved "brings its unit, environment, manuals and completion"
-# shellcheck disable=SC2016  # dpkg's own variable
+proved "installs the unit, its environment file, manuals and completion"
+# shellcheck disable=SC2016  # expanded by dpkg
 [[ $(inside dpkg-query -W -f '${Conffiles}' locusd) == *' /etc/default/locusd '* ]] ||
-  die "/etc/default/locusd is no conffile"
-proved "keeps changes to /etc/default/locusd"
+  die "/etc/default/locusd is not a conffile"
+proved "/etc/default/locusd is a conffile, so upgrades keep changes"
 
 port=45051
-# Not through the function, whose shell would get the signals.
+# Not through inside(), because its subshell would get the signals.
 "${in_root[@]}" setpriv --reuid=65534 --regid=65534 --clear-groups locusd \
   --listen=127.0.0.1:$port --http= --log-calls=false 2>"$root/tmp/locusd.log" &
 server=$!
@@ -88,13 +88,13 @@ proved "serves: $(inside locus health --server "127.0.0.1:$port")"
 inside locus attend --server "127.0.0.1:$port" --scheme rope --dim 16 --heads 1 \
   --tokens 'the cat sat on the mat' >/dev/null || die "a call failed"
 inside locus plot heatmap --scheme sinusoidal --out /tmp/table.png || die "a plot failed"
-proved "answers a call, and plots"
+proved "answers a call and draws a plot"
 kill -TERM "$server"
 wait "$server" || die "locusd ended with $?"
 server=
 proved "drains on SIGTERM with exit code 0"
 
-# The unit, under the init system it is for. None of this machine's network.
+# Runs the unit under systemd in a container without network.
 in_system() { podman exec "$container" "$@"; }
 of_unit() { in_system systemctl show --value --property "$1" locusd; }
 prove_unit() {
@@ -108,34 +108,34 @@ prove_unit() {
     [[ $attempt != 300 ]] || die "not active: $(in_system systemctl status locusd 2>&1 || true)"
     sleep 0.1
   done
-  proved "systemd starts the unit by itself, and is told when it serves (Type=$(of_unit Type))"
+  proved "systemd starts the unit and is notified when it serves (Type=$(of_unit Type))"
   local process user
   process=$(of_unit MainPID)
   user=$(in_system stat --format %u "/proc/$process")
   [[ $user != 0 ]] || die "the unit runs as root"
-  # shellcheck disable=SC2016  # awk's own
+  # shellcheck disable=SC2016  # expanded by awk
   [[ $(in_system awk '/^CapEff/ { print $2 }' "/proc/$process/status") =~ ^0+$ ]] ||
     die "the unit has capabilities"
-  proved "as user $user, who exists only meanwhile, without capabilities"
+  proved "the unit runs as dynamic user $user without capabilities"
   in_system locus health >/dev/null || die "the unit is not healthy"
   in_system locus attend --server 127.0.0.1:50051 --scheme rope --dim 16 --heads 1 \
     --tokens 'the cat sat on the mat' >/dev/null || die "a call to the unit failed"
-  proved "the unit is healthy, and answers a call"
+  proved "the unit is healthy and answers a call"
   in_system sh -c "kill -KILL $process"
   for attempt in {1..100}; do
     [[ $(of_unit ActiveState) != active || $(of_unit MainPID) == "$process" ]] || break
-    [[ $attempt != 100 ]] || die "does not come back"
+    [[ $attempt != 100 ]] || die "systemd does not restart the unit"
     sleep 0.1
   done
-  proved "comes back when it is killed"
+  proved "systemd restarts the unit when it is killed"
   in_system systemctl stop locusd
   [[ $(of_unit Result) == success && $(of_unit ExecMainStatus) == 0 ]] ||
     die "stop: $(of_unit Result), exit code $(of_unit ExecMainStatus)"
-  proved "systemctl stop drains it: exit code 0"
+  proved "systemctl stop drains the server: exit code 0"
   in_system systemctl start locusd
-  in_system dpkg --remove locusd >/dev/null 2>&1 || die "cannot be removed while it runs"
-  ! in_system pidof locusd || die "runs on after its package has gone"
-  proved "is stopped when its package is removed"
+  in_system dpkg --remove locusd >/dev/null 2>&1 || die "the package cannot be removed while locusd runs"
+  ! in_system pidof locusd || die "locusd still runs after its package was removed"
+  proved "removing the package stops the server"
   podman rm --force "$container" >/dev/null
   container=
   mount_all
@@ -143,12 +143,12 @@ prove_unit() {
 if podman info &>/dev/null; then
   prove_unit
 else
-  not_proved "that systemd runs the unit: there is no podman to start it in"
+  not_proved "that systemd runs the unit: podman is not available"
 fi
 
-inside dpkg --purge locus locusd >/dev/null 2>&1 || die "cannot be purged"
+inside dpkg --purge locus locusd >/dev/null 2>&1 || die "the packages cannot be purged"
 left=$(cd "$root" && find . -xdev -iname '*locus*' ! -path './tmp/*' ! -path './var/cache/apt/*' \
   ! -path './var/lib/apt/*')
-[[ ! $left ]] || die "leaves behind: $left"
-! inside dpkg-query -W locus locusd 2>/dev/null | grep . || die "dpkg still knows them"
-proved "go without a trace"
+[[ ! $left ]] || die "purging leaves files behind: $left"
+! inside dpkg-query -W locus locusd 2>/dev/null | grep . || die "dpkg still lists the packages"
+proved "purging leaves no file behind"

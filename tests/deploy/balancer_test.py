@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The balancer's configuration, with the real HAProxy before two real servers."""
+"""Tests haproxy.cfg with a real HAProxy in front of two real servers."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ QUICK = ("--scheme", "rope", "--positions", "0:4", "--dim", "8")
 
 
 class Balancer:
-    """HAProxy with our configuration and the servers' addresses of this test."""
+    """A HAProxy process with our configuration and the addresses of this test's servers."""
 
     def __init__(self, *daemons):
         listen, self.stats_port = free_ports(2)
@@ -48,7 +48,7 @@ class Balancer:
             return reply.read().decode()
 
     def up(self, server):
-        """Whether the balancer sends calls there."""
+        """Returns whether the balancer considers that server up."""
         try:
             text = self.get("/metrics")
         except urllib.error.URLError:
@@ -60,7 +60,7 @@ class Balancer:
 @needs("haproxy")
 class BalancerTest(unittest.TestCase):
     def setUp(self):
-        # An evaluation that yields to everybody could outlast its grace on a busy machine.
+        # On a busy machine a low-priority evaluation could exceed the grace period.
         self.daemons = [Daemon("--threads=1", "--background-evaluations=false",
                                "--grace-seconds=120") for _ in range(2)]
         for daemon in self.daemons:
@@ -85,28 +85,28 @@ class BalancerTest(unittest.TestCase):
             self.assertGreaterEqual(sum(counts), 400)
             self.assertGreater(min(counts), 0.25 * sum(counts), counts)
 
-    def test_large_tensors_pass(self):
+    def test_large_tensors_pass_through(self):
         with Balancer(*self.daemons) as balancer:
             load = locus("load", "attend", "--server", balancer.address, "--payload", "4MiB",
                          "--concurrency", "2", "--duration", "1s", "--warm-up", "0", "--quiet",
                          "--timeout", "60s")
             self.assertEqual(load.returncode, 0, load.stdout + load.stderr)
 
-    def test_a_refusal_arrives_whole(self):
+    def test_error_status_and_message_pass_through(self):
         with Balancer(*self.daemons) as balancer:
-            refused = locus("encode", "--server", balancer.address, "--scheme", "rope",
-                            "--positions", "0:4", "--dim", "7")
-            self.assertEqual(refused.returncode, 1)
-            self.assertIn("INVALID_ARGUMENT", refused.stderr)
-            self.assertIn("dim", refused.stderr)
+            rejected = locus("encode", "--server", balancer.address, "--scheme", "rope",
+                             "--positions", "0:4", "--dim", "7")
+            self.assertEqual(rejected.returncode, 1)
+            self.assertIn("INVALID_ARGUMENT", rejected.stderr)
+            self.assertIn("dim", rejected.stderr)
 
-    def test_health_is_asked_through_it(self):
+    def test_health_checks_pass_through(self):
         with Balancer(*self.daemons) as balancer:
             asked = locus("health", "--server", balancer.address)
             self.assertEqual(asked.returncode, 0, asked.stderr)
             self.assertEqual(balancer.get("/healthz"), "ok\n")
 
-    def test_a_server_that_drains_loses_nothing(self):
+    def test_draining_server_finishes_its_calls(self):
         with Balancer(*self.daemons) as balancer:
             long_call = subprocess.Popen(
                 [LOCUS, "evaluate", "--server", balancer.address,
@@ -117,15 +117,15 @@ class BalancerTest(unittest.TestCase):
 
             def draining():
                 return [d for d in self.daemons if d.metric("locus_evaluations_in_progress")]
-            wait_until(draining, "the evaluation runs")
+            wait_until(draining, "the evaluation is running")
             leaving = draining()[0]
             staying = next(d for d in self.daemons if d is not leaving)
             name = f"locus-{self.daemons.index(leaving) + 1}"
             before = staying.metric(HANDLED)
             leaving.terminate()
-            # From the first moment on, while the balancer has not noticed yet.
+            # Calls succeed even before the balancer has noticed the drain.
             self.assert_calls(balancer, 10)
-            wait_until(lambda: not balancer.up(name), "the balancer has noticed")
+            wait_until(lambda: not balancer.up(name), "the balancer has taken the server out")
             self.assert_calls(balancer, 10)
             self.assertGreaterEqual(staying.metric(HANDLED), before + 20)
             shown, errors = long_call.communicate(timeout=120)
@@ -134,11 +134,11 @@ class BalancerTest(unittest.TestCase):
             self.assertEqual(leaving.process.wait(60), 0)
             self.assert_calls(balancer, 5)
 
-    def test_a_server_that_dies_is_left_out(self):
+    def test_killed_server_is_taken_out(self):
         with Balancer(*self.daemons) as balancer:
             self.daemons[0].process.kill()
             self.assert_calls(balancer, 10)
-            wait_until(lambda: not balancer.up("locus-1"), "the balancer has noticed")
+            wait_until(lambda: not balancer.up("locus-1"), "the balancer has taken the server out")
             self.assert_calls(balancer, 5)
 
 

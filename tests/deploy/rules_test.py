@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rules of Prometheus: right in form, and each alert shown to fire and not to."""
+"""Tests the Prometheus rules: they are valid, and every alert has a firing and a silent case."""
 
 import unittest
 
@@ -33,10 +33,10 @@ class RulesTest(unittest.TestCase):
         self.assert_accepts("check", "config", DEPLOY / "prometheus" / "prometheus.yml")
 
     @needs("promtool")
-    def test_rules_do_what_the_cases_say(self):
+    def test_rules_pass_their_cases(self):
         self.assert_accepts("test", "rules", CASES)
 
-    def test_every_alert_is_shown_to_fire_and_not_to(self):
+    def test_every_alert_has_a_firing_and_a_silent_case(self):
         shown = [(case["alertname"], bool(case["exp_alerts"])) for test in load(CASES)["tests"]
                  for case in test.get("alert_rule_test", [])]
         self.assertTrue(alerts())
@@ -44,19 +44,19 @@ class RulesTest(unittest.TestCase):
             self.assertIn((alert["alert"], True), shown)
             self.assertIn((alert["alert"], False), shown)
 
-    def test_every_recording_is_shown(self):
+    def test_every_recorded_series_has_a_case(self):
         cases = CASES.read_text(encoding="utf-8")
         for group in load(RULES)["groups"]:
             for rule in group["rules"]:
-                # The longer windows differ in nothing else, and alerts use them.
+                # The longer windows use the same expression and are covered by the alerts.
                 if "record" in rule and not rule["record"].startswith("locus:failures:"):
                     self.assertIn(f"{rule['record']}", cases)
 
-    def test_every_alert_says_how_urgent_it_is(self):
+    def test_every_alert_has_a_known_severity(self):
         for alert in alerts():
             self.assertIn(alert["labels"]["severity"], ("page", "ticket", "info"))
 
-    def test_clusters_have_the_same_rules(self):
+    def test_kubernetes_copy_is_equal(self):
         manifest = load(DEPLOY / "k8s" / "components" / "monitoring" / "rules.yaml")
         self.assertEqual(manifest["spec"]["groups"], load(RULES)["groups"])
 

@@ -1,7 +1,7 @@
-// validate_manifests.mjs TOOLS < objects.json: holds Kubernetes objects against
-// the schemas of npm's kubernetes-models, installed in TOOLS. Once by the schemas'
-// own checks of types, formats and what is required, and once by TypeScript, which
-// also finds fields that do not exist.
+// validate_manifests.mjs TOOLS < objects.json: validates Kubernetes objects against
+// the schemas of the npm package kubernetes-models, installed in TOOLS. The schemas
+// check types, formats and required fields; a TypeScript compilation also finds
+// unknown fields.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,8 +12,8 @@ const tools = resolve(process.argv[2]);
 const modules = join(tools, "node_modules");
 const packages = ["kubernetes-models", "@kubernetes-models/prometheus-operator"];
 
-// "apps/v1" is apps/v1 of the package, "v1" is v1, CRDs have their whole group;
-// the built-in ones go without the ending that some groups have.
+// Returns the module of an object's schema: its apiVersion and kind are the path
+// inside the package.
 function find(object) {
   for (const name of packages) {
     const path = join(name, object.apiVersion, object.kind);
@@ -22,9 +22,9 @@ function find(object) {
   throw new Error(`no schema for ${object.apiVersion} ${object.kind}`);
 }
 
-let wrong = 0;
-function complain(object, what) {
-  wrong += 1;
+let errors = 0;
+function report(object, what) {
+  errors += 1;
   console.error(`${object.kind} ${object.metadata?.name}: ${what}`);
 }
 
@@ -36,7 +36,7 @@ for (const [number, object] of objects.entries()) {
   try {
     new module[object.kind](object).validate();
   } catch (error) {
-    complain(object, error.message);
+    report(object, error.message);
   }
   lines.push(`import type { I${object.kind} as T${number} } from "${path}";`);
   lines.push(`export const o${number}: T${number} = ${JSON.stringify(object, null, 1)};`);
@@ -50,7 +50,7 @@ const compiler = createRequire(join(tools, "x.js")).resolve("typescript/bin/tsc"
 const compiled = spawnSync(process.execPath, [
   compiler, "--noEmit", "--strict", "--skipLibCheck", "--module", "nodenext", "--pretty", "false",
   file], { encoding: "utf-8", cwd: folder });
-if (compiled.status !== 0) complain({ kind: "TypeScript" }, compiled.stdout || compiled.stderr);
+if (compiled.status !== 0) report({ kind: "TypeScript" }, compiled.stdout || compiled.stderr);
 
-console.log(`${objects.length} objects, ${wrong} complaints`);
-process.exit(wrong ? 1 : 0);
+console.log(`${objects.length} objects, ${errors} errors`);
+process.exit(errors ? 1 : 0);
