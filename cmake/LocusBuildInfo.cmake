@@ -9,7 +9,7 @@ set(build "${build_type}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}
 add_custom_target(locus_build_info_header
   COMMAND ${CMAKE_COMMAND} -DOUTPUT=${LOCUS_BUILD_INFO}
           -DSOURCE=${PROJECT_SOURCE_DIR} "-DCOMMIT=${LOCUS_COMMIT}"
-          "-DBUILD=${build}" -P ${CMAKE_CURRENT_LIST_DIR}/WriteBuildInfo.cmake
+          "-DVERSION=${PROJECT_VERSION}" "-DBUILD=${build}" -P ${CMAKE_CURRENT_LIST_DIR}/WriteBuildInfo.cmake
   BYPRODUCTS ${LOCUS_BUILD_INFO}
   COMMENT "")
 add_library(locus_build_info INTERFACE)

@@ -1,14 +1,19 @@
-# What every target is compiled with: link locus::options.
+# Compile options of every target: link locus::options.
+
+option(LOCUS_WERROR "Treat warnings as errors" OFF)
 
 add_library(locus_options INTERFACE)
 add_library(locus::options ALIAS locus_options)
 target_include_directories(locus_options INTERFACE ${PROJECT_SOURCE_DIR})
-# Seeded numbers and results are the same on every platform only if nothing is
-# fused behind our back; kernels ask for fused operations by name.
-target_compile_options(locus_options INTERFACE -ffp-contract=off
-                       -Wall -Wextra -Wno-unused-parameter
-                       -Wno-missing-field-initializers)
-# Absent frame pointers cost sanitizers and profilers their stacks.
+# Results are the same on every platform only if the compiler fuses no
+# operations by itself; kernels use fused operations explicitly.
+target_compile_options(locus_options INTERFACE -ffp-contract=off)
+# Virtual functions with a default implementation name parameters that they do
+# not use, and designated initialisers leave out fields that have defaults.
+target_compile_options(locus_options INTERFACE -Wall -Wextra -Wshadow
+                       -Wno-unused-parameter -Wno-missing-field-initializers
+                       $<$<BOOL:${LOCUS_WERROR}>:-Werror>)
+# Sanitizers and profilers need frame pointers for their stack traces.
 target_compile_options(locus_options INTERFACE -fno-omit-frame-pointer)
 
 if(LOCUS_SANITIZE)
@@ -17,7 +22,7 @@ if(LOCUS_SANITIZE)
   target_link_options(locus_options INTERFACE -fsanitize=${LOCUS_SANITIZE})
 endif()
 
-# Without a main function: each target brings its own.
+# libFuzzer's main function is linked by the fuzz targets themselves.
 if(LOCUS_FUZZ)
   target_compile_options(locus_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()

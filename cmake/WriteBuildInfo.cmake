@@ -10,6 +10,7 @@ if(NOT COMMIT)
 endif()
 set(text "// Made by cmake/WriteBuildInfo.cmake.
 #pragma once
+#define LOCUS_VERSION \"${VERSION}\"
 #define LOCUS_COMMIT \"${COMMIT}\"
 #define LOCUS_BUILD \"${BUILD}\"
 ")
