@@ -1,8 +1,8 @@
-# Of which commit and by which compiler this is: link locus::build_info and
-# include "locus_build_info.h", in as few files as can be, since every commit
-# compiles them again.
+# Version, commit and compiler of this build: link locus::build_info and include
+# "locus_build_info.h". As few files as possible should, because they are
+# compiled again after every commit.
 set(LOCUS_COMMIT "" CACHE STRING
-    "The commit to name, where the sources come without git")
+    "The commit to report if the sources come without git")
 set(LOCUS_BUILD_INFO ${PROJECT_BINARY_DIR}/build_info/locus_build_info.h)
 string(TOLOWER "${CMAKE_BUILD_TYPE}" build_type)
 set(build "${build_type}, ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION}, ${CMAKE_SYSTEM_PROCESSOR}")

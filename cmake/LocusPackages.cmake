@@ -1,11 +1,11 @@
 # Debian packages of the server and the client: cpack, or ./run package.
 include(GNUInstallDirs)
-# Only what is packaged has to be built, not every test.
+# Packaging builds the packaged programs only, not every test.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(debian ${PROJECT_SOURCE_DIR}/deploy/debian)
 
-# Manuals and completion are what the programs themselves print, so that they
-# fit the programs they come with.
+# The programs print their own manuals and completion scripts, so that these
+# always match the programs.
 # locus_print(program file destination arguments...)
 function(locus_print program file destination)
   set(output ${PROJECT_BINARY_DIR}/printed/${destination}/${file})
@@ -78,6 +78,6 @@ set(CPACK_DEBIAN_LOCUS_PACKAGE_NAME locus)
 set(CPACK_DEBIAN_LOCUS_DESCRIPTION "Command line of positional encodings and attention
  Calls a Locus server, or the one built in: encodes, attends, checks, evaluates,
  plots and load-tests.")
-# Pictures have words, and Pango needs a font for them.
+# Charts contain text, and Pango needs a font for it.
 set(CPACK_DEBIAN_LOCUS_PACKAGE_DEPENDS "fonts-dejavu-core | fonts-freefont-ttf")
 include(CPack)

@@ -1,5 +1,5 @@
-# Writes OUTPUT anew if the commit has changed: run at every build, since a
-# commit does not configure. COMMIT wins over what git says of SOURCE.
+# Rewrites OUTPUT if the commit has changed. It runs at every build, because a
+# commit does not trigger a configuration. COMMIT takes precedence over git.
 if(NOT COMMIT)
   execute_process(
     COMMAND git -C ${SOURCE} describe --always --abbrev=12 --dirty --exclude=*
@@ -8,7 +8,7 @@ endif()
 if(NOT COMMIT)
   set(COMMIT unknown)
 endif()
-set(text "// Made by cmake/WriteBuildInfo.cmake.
+set(text "// Written by cmake/WriteBuildInfo.cmake.
 #pragma once
 #define LOCUS_VERSION \"${VERSION}\"
 #define LOCUS_COMMIT \"${COMMIT}\"
