@@ -10,9 +10,10 @@
 namespace locus {
 namespace {
 
-// The nearest float whose last bit is odd unless it is exact. Rounded further
-// to a narrower type it gives what rounding the double once would: to go by way
-// of the nearest float can end on the wrong side of a tie.
+// Rounds a double to float with round-to-odd: exact values stay, others become
+// the neighbouring float whose last bit is odd. Rounding the result once more,
+// to a 16-bit type, is then the same as rounding the double directly. Rounding
+// to the nearest float first could end on the wrong side of a tie.
 float RoundToOdd(double value) {
   const float nearest = static_cast<float>(value);
   if (static_cast<double>(nearest) == value || !std::isfinite(nearest)) {
@@ -28,8 +29,8 @@ float RoundToOdd(double value) {
   return odd;
 }
 
-// Elements have no alignment: they come out of messages. memcpy of a constant
-// size is a plain load.
+// Converts elements of any alignment; they usually point into messages. A
+// memcpy() of constant size compiles to a plain load.
 template <typename Element, typename Value>
 void Read(const void* source, int64_t count, Value* target) {
   const char* bytes = static_cast<const char*>(source);
@@ -57,8 +58,9 @@ void Write(const Value* source, int64_t count, void* target) {
   }
 }
 
-// Between sixteen bits and double, some floats at a time are on the way.
-constexpr int64_t kOnTheWay = 256;
+// Size of the float buffer through which 16-bit types are converted to and from
+// double.
+constexpr int64_t kChunk = 256;
 
 void ReadNarrow(void (*widen)(const void*, int64_t, float*), const void* source,
                 int64_t count, float* target) {
@@ -68,11 +70,11 @@ void ReadNarrow(void (*widen)(const void*, int64_t, float*), const void* source,
 void ReadNarrow(void (*widen)(const void*, int64_t, float*), const void* source,
                 int64_t count, double* target) {
   const char* bytes = static_cast<const char*>(source);
-  float some[kOnTheWay];
-  for (int64_t i = 0; i < count; i += kOnTheWay) {
-    const int64_t size = std::min(kOnTheWay, count - i);
-    widen(bytes + 2 * i, size, some);
-    std::copy_n(some, size, target + i);
+  float buffer[kChunk];
+  for (int64_t i = 0; i < count; i += kChunk) {
+    const int64_t size = std::min(kChunk, count - i);
+    widen(bytes + 2 * i, size, buffer);
+    std::copy_n(buffer, size, target + i);
   }
 }
 
@@ -84,11 +86,11 @@ void WriteNarrow(void (*narrow)(const float*, int64_t, void*),
 void WriteNarrow(void (*narrow)(const float*, int64_t, void*),
                  const double* source, int64_t count, void* target) {
   char* bytes = static_cast<char*>(target);
-  float some[kOnTheWay];
-  for (int64_t i = 0; i < count; i += kOnTheWay) {
-    const int64_t size = std::min(kOnTheWay, count - i);
-    std::transform(source + i, source + i + size, some, RoundToOdd);
-    narrow(some, size, bytes + 2 * i);
+  float buffer[kChunk];
+  for (int64_t i = 0; i < count; i += kChunk) {
+    const int64_t size = std::min(kChunk, count - i);
+    std::transform(source + i, source + i + size, buffer, RoundToOdd);
+    narrow(buffer, size, bytes + 2 * i);
   }
 }
 

@@ -1,4 +1,4 @@
-// Element types, and conversion of rows between them.
+// Element types of tensors, and conversion to and from float and double.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace locus {
 
 enum class DType { kFloat32, kFloat64, kFloat16, kBFloat16, kInt64, kBool };
 
-// In bytes.
+// Size of one element, in bytes.
 inline constexpr int64_t SizeOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat32:
@@ -26,15 +26,16 @@ inline constexpr int64_t SizeOf(DType dtype) {
   return 0;
 }
 bool IsFloatingPoint(DType dtype);
-// "FLOAT32" and so on, as the contract spells them.
+// Name of the type as in the DType enum of the protocol, such as "FLOAT32".
 absl::string_view NameOf(DType dtype);
 
-// Converts `count` elements at `source`, of type `dtype` and any alignment, to
-// float or double. `dtype` is floating point. NaNs stay NaNs.
+// Converts `count` elements at `source`, which may have any alignment, to float
+// or double. `dtype` must be a floating-point type. NaNs stay NaNs.
 void ReadRow(DType dtype, const void* source, int64_t count, float* target);
 void ReadRow(DType dtype, const void* source, int64_t count, double* target);
 
-// The other way; rounds to nearest, ties to even.
+// Converts `count` floats or doubles to `dtype`, which must be a floating-point
+// type. Rounds to nearest, ties to even. `target` may have any alignment.
 void WriteRow(DType dtype, const float* source, int64_t count, void* target);
 void WriteRow(DType dtype, const double* source, int64_t count, void* target);
 

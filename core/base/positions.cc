@@ -58,13 +58,14 @@ absl::StatusOr<Positions> Positions::Ids(std::vector<int64_t> ids) {
 }
 
 std::optional<OffsetRange> OffsetsBetween(const Positions& from,
-                                          const Positions& of, int64_t most) {
-  if (from.size() == 0 || of.size() == 0) return std::nullopt;
-  // Positions are not negative: differences of two fit.
-  const int64_t lowest = of.min() - from.max();
-  const int64_t highest = of.max() - from.min();
+                                          const Positions& to,
+                                          int64_t max_count) {
+  if (from.size() == 0 || to.size() == 0) return std::nullopt;
+  // The difference of two non-negative numbers always fits into int64.
+  const int64_t lowest = to.min() - from.max();
+  const int64_t highest = to.max() - from.min();
   const auto distance = CheckedAdd(highest, -lowest);
-  if (!distance || *distance >= most) return std::nullopt;
+  if (!distance || *distance >= max_count) return std::nullopt;
   return OffsetRange{lowest, *distance + 1};
 }
 

@@ -19,8 +19,8 @@ uint64_t Fnv1a64(absl::string_view text) {
   return hash;
 }
 
-// ln x for finite x > 0, within a few units in the last place, from basic
-// arithmetic alone: x = m 2^e with m in [sqrt(1/2), sqrt 2), and
+// ln x for finite x > 0, to a few units in the last place, using only basic
+// arithmetic: x = m 2^e with m in [sqrt(1/2), sqrt 2), and
 // ln m = 2 artanh(t), t = (m - 1) / (m + 1), |t| < 0.172.
 double PortableLog(double x) {
   constexpr double kLn2 = 0.69314718055994530942;

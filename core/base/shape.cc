@@ -22,7 +22,7 @@ std::optional<int64_t> CheckedProduct(std::initializer_list<int64_t> factors) {
 }
 
 std::optional<int64_t> ElementCount(const Shape& shape) {
-  // A zero makes the product zero even where other extents would overflow it.
+  // A zero extent makes the product zero even if the other extents overflow.
   bool empty = false;
   for (const int64_t extent : shape) {
     if (extent < 0) return std::nullopt;

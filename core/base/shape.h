@@ -1,4 +1,4 @@
-// Shapes, and arithmetic on sizes that cannot overflow unnoticed.
+// Tensor shapes, and overflow-checked arithmetic on sizes.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,22 @@
 
 namespace locus {
 
-// The extents of a tensor, outermost first. Empty: a scalar.
+// The extents of a tensor, outermost first. The empty shape is a scalar.
 using Shape = absl::InlinedVector<int64_t, 4>;
 
-// a + b and a * b, or nothing if that is more than an int64 holds.
+// a + b and a * b, or nullopt if the result does not fit into int64.
 std::optional<int64_t> CheckedAdd(int64_t a, int64_t b);
 std::optional<int64_t> CheckedMul(int64_t a, int64_t b);
 
-// The product of factors that are not negative, or nothing on overflow.
+// The product of the factors, or nullopt if one is negative or the product
+// overflows.
 std::optional<int64_t> CheckedProduct(std::initializer_list<int64_t> factors);
 
-// How many elements a shape has, or nothing if an extent is negative or the
+// Number of elements of a shape, or nullopt if an extent is negative or the
 // product overflows.
 std::optional<int64_t> ElementCount(const Shape& shape);
 
-// "[2, 8, 128, 64]".
+// Text form for messages, such as "[2, 8, 128, 64]".
 std::string ToString(const Shape& shape);
 
 }  // namespace locus

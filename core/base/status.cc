@@ -16,7 +16,7 @@ std::string Payload(const absl::Status& status, const char* url) {
   return payload.has_value() ? std::string(*payload) : std::string();
 }
 
-// The same error with another field and message.
+// Copy of an error with another field path and message.
 absl::Status WithText(const absl::Status& status, absl::string_view field,
                       absl::string_view message) {
   absl::Status result(status.code(), message);
@@ -29,17 +29,17 @@ absl::Status WithText(const absl::Status& status, absl::string_view field,
 
 }  // namespace
 
-absl::Status InvalidField(absl::string_view field, absl::string_view what) {
+absl::Status InvalidField(absl::string_view field, absl::string_view reason) {
   absl::Status status =
-      absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
+      absl::InvalidArgumentError(absl::StrCat(field, ": ", reason));
   status.SetPayload(kFieldUrl, absl::Cord(field));
   return status;
 }
 
 absl::Status LimitExceeded(absl::string_view field, absl::string_view limit,
-                           absl::string_view what) {
+                           absl::string_view reason) {
   absl::Status status =
-      absl::ResourceExhaustedError(absl::StrCat(field, ": ", what));
+      absl::ResourceExhaustedError(absl::StrCat(field, ": ", reason));
   status.SetPayload(kFieldUrl, absl::Cord(field));
   status.SetPayload(kLimitUrl, absl::Cord(limit));
   return status;

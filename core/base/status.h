@@ -1,9 +1,9 @@
-// Errors of the caller's making.
+// Errors in requests.
 //
-// A function that can be asked for something wrong returns absl::Status. The
-// message names the field, its value and what is allowed; the field also
-// travels apart from the message, so that a server can report it as structured
-// detail. Field paths are those of the contract, such as `scheme.rope.base`.
+// Functions that validate input return absl::Status. The message names the
+// field, its value and the allowed values. The field path is also attached as a
+// payload, so that a server can report it as a structured error detail. Field
+// paths follow the protocol's messages, such as `scheme.rope.base`.
 #pragma once
 
 #include <string>
@@ -16,26 +16,30 @@
 
 namespace locus {
 
-// INVALID_ARGUMENT: "<field>: <what>". `what` states the value and the rule.
-absl::Status InvalidField(absl::string_view field, absl::string_view what);
+// INVALID_ARGUMENT with the message "<field>: <reason>". The reason states the
+// value and the rule that it violates.
+absl::Status InvalidField(absl::string_view field, absl::string_view reason);
 
-// RESOURCE_EXHAUSTED: "<field>: <what>". `limit` is the name of the limit hit.
+// RESOURCE_EXHAUSTED with the message "<field>: <reason>". `limit` is the name
+// of the limit that was exceeded.
 absl::Status LimitExceeded(absl::string_view field, absl::string_view limit,
-                           absl::string_view what);
+                           absl::string_view reason);
 
-// The field of an error made by the functions above; empty for any other.
+// Field path of an error made by InvalidField() or LimitExceeded(); empty for
+// other statuses.
 std::string FieldOf(const absl::Status& status);
 
-// The limit of an error made by LimitExceeded; empty for any other.
+// Name of the limit of an error made by LimitExceeded(); empty for other
+// statuses.
 std::string LimitOf(const absl::Status& status);
 
-// The same error with `prefix.` before its field and its message: a part that
-// was checked alone takes its place in the whole.
+// Copy of an error with `prefix.` prepended to its field path and message. Use
+// it to report an error of a nested message from the message that contains it.
 absl::Status Within(absl::string_view prefix, const absl::Status& status);
 
-// The same error with `to` instead of `from` at the beginning of its field and
-// its message, if it begins so: `scheme.rope.base` becomes
-// `schemes[2].rope.base`.
+// Copy of an error whose field path and message begin with `to` instead of
+// `from`: `scheme.rope.base` becomes `schemes[2].rope.base`. Errors that begin
+// differently are returned unchanged.
 absl::Status Renamed(absl::string_view from, absl::string_view to,
                      const absl::Status& status);
 
@@ -44,6 +48,8 @@ absl::Status Renamed(absl::string_view from, absl::string_view to,
 #define LOCUS_CONCAT_INNER(a, b) a##b
 #define LOCUS_CONCAT(a, b) LOCUS_CONCAT_INNER(a, b)
 
+// Returns from the enclosing function if the expression, an absl::Status, is
+// not OK.
 #define LOCUS_RETURN_IF_ERROR(expression)                               \
   do {                                                                  \
     if (absl::Status locus_status = (expression); !locus_status.ok()) { \
@@ -51,6 +57,8 @@ absl::Status Renamed(absl::string_view from, absl::string_view to,
     }                                                                   \
   } while (false)
 
+// Moves the value of the expression, an absl::StatusOr, into the target, which
+// may be a declaration. Returns from the enclosing function if there is none.
 #define LOCUS_ASSIGN_OR_RETURN(target, expression)                        \
   LOCUS_ASSIGN_OR_RETURN_INNER(LOCUS_CONCAT(locus_or_, __LINE__), target, \
                                expression)

@@ -9,12 +9,13 @@
 namespace locus {
 namespace {
 constexpr size_t kMaxRank = 8;
-// What the extents of an empty tensor may multiply to, not counting zeros: no
-// bytes stand behind them, and whoever loops over one of them must come to an
-// end.
+// Max product of the non-zero extents of an empty tensor. No data limits these
+// extents, and a loop over one of them must end in reasonable time.
 constexpr int64_t kMaxEmptyExtent = int64_t{1} << 24;
 
-bool IsAbsurd(const Shape& shape, int64_t count) {
+// Whether the tensor is empty and its non-zero extents multiply to more than
+// kMaxEmptyExtent.
+bool HasExcessiveExtents(const Shape& shape, int64_t count) {
   if (count > 0) return false;
   int64_t product = 1;
   for (const int64_t extent : shape) {
@@ -45,7 +46,7 @@ absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
                                      "; extents must not be negative and their "
                                      "product must fit into 63 bits"));
   }
-  if (IsAbsurd(shape, *count)) {
+  if (HasExcessiveExtents(shape, *count)) {
     return InvalidField("shape",
                         absl::StrCat("is ", ToString(shape),
                                      "; the extents of an empty tensor must "

@@ -1,4 +1,4 @@
-// Dense row-major arrays, owned by whoever holds the bytes.
+// Dense row-major tensors: read-only views and owned buffers.
 #pragma once
 
 #include <cstdint>
@@ -6,46 +6,47 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/simd/aligned_buffer.h"
 #include "core/base/dtype.h"
 #include "core/base/shape.h"
+#include "core/simd/aligned_buffer.h"
 
 namespace locus {
 
-// A tensor to read. The bytes belong to someone else (usually a message), live
-// longer than the view, and have no particular alignment.
+// A read-only view of a tensor. The bytes usually belong to a message; they
+// must outlive the view and may have any alignment.
 struct TensorView {
   DType dtype = DType::kFloat32;
   Shape shape;
   const char* data = nullptr;
 
   int64_t rank() const { return static_cast<int64_t>(shape.size()); }
-  // The extent of an axis; negative axes count from the last one.
+  // The extent of an axis. Negative axes count from the end: -1 is the last.
   int64_t extent(int axis) const {
     return shape[axis < 0 ? axis + shape.size() : axis];
   }
-  // The product of the extents, which MakeTensorView has checked.
+  // The product of the extents. MakeTensorView() has checked that it fits.
   int64_t element_count() const;
   const char* at(int64_t element) const {
     return data + element * SizeOf(dtype);
   }
 };
 
-// A view of `bytes`, or INVALID_ARGUMENT if an extent is negative, there are
-// more than 8 axes, an empty tensor has absurd extents, or the size is not
-// exactly that of the elements. Fields in the error are `shape` and `data`.
+// Returns a view of `bytes`, or INVALID_ARGUMENT (field `shape` or `data`) if
+// an extent is negative, there are more than 8 axes, the non-zero extents of an
+// empty tensor are too large, or the size of `bytes` does not match the shape.
 absl::StatusOr<TensorView> MakeTensorView(DType dtype, Shape shape,
                                           absl::string_view bytes);
 
-// A tensor to write, aligned for any vector. Whoever makes one writes every
-// element: filling a large result with zeros first would cost as much as many a
-// kernel takes to compute it.
+// An owned tensor, aligned for vector instructions. Its elements are
+// uninitialised and the code that creates it must write all of them: zeroing a
+// large result first can cost as much as computing it.
 class Tensor {
  public:
   Tensor() = default;
-  // Uninitialised. The element count must have been checked and reserved.
+  // An uninitialised tensor. The caller has checked that the element count does
+  // not overflow and has reserved memory for it.
   Tensor(DType dtype, Shape shape);
-  // For those who write only some of the elements.
+  // A tensor of zeros, for callers that write only some of the elements.
   static Tensor Zeros(DType dtype, Shape shape);
   Tensor(const Tensor& other);
   Tensor& operator=(const Tensor& other);
@@ -59,7 +60,7 @@ class Tensor {
   int64_t byte_count() const { return element_count() * SizeOf(dtype_); }
   char* at(int64_t element) { return bytes_.get() + element * SizeOf(dtype_); }
   TensorView view() const { return {dtype_, shape_, bytes_.get()}; }
-  // Gives the bytes away.
+  // Moves the bytes out of the tensor, which is left without data.
   AlignedBuffer<char> TakeBytes() { return std::move(bytes_); }
 
  private:

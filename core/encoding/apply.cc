@@ -24,12 +24,12 @@ namespace hn = hwy::HWY_NAMESPACE;
 template <typename T>
 constexpr int64_t kLanes = hn::MaxLanes(hn::ScalableTag<T>());
 
-// So far ahead memory is asked for what is needed, where there is much of it;
-// past the end nothing happens.
+// Prefetch distance for large inputs, in elements. Prefetching past the end of
+// the input is harmless.
 template <typename T>
-constexpr int64_t kAhead = 4096 / sizeof(T);
+constexpr int64_t kPrefetchDistance = 4096 / sizeof(T);
 
-// Single numbers, of any alignment.
+// Loads and stores of single elements with any alignment.
 template <typename T>
 HWY_INLINE T Get(const T* from) {
   T value;
@@ -41,19 +41,19 @@ HWY_INLINE void Set(T* to, T value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
-// One row, of either pairing.
-template <typename T, bool kAdjacent, bool kPast>
-HWY_INLINE void TurnRow(const T* cos, const T* sin, int64_t pairs,
-                        const T* from, T* to) {
+// Rotates one row.
+template <typename T, bool kAdjacent, bool kStreaming>
+HWY_INLINE void RotateRow(const T* cos, const T* sin, int64_t pairs,
+                          const T* from, T* to) {
   constexpr hn::ScalableTag<T> d;
   int64_t k = 0;
   for (; k + kLanes<T> <= pairs; k += kLanes<T>) {
     const auto c = hn::LoadU(d, cos + k);
     const auto s = hn::LoadU(d, sin + k);
     hn::Vec<decltype(d)> a, b;
-    if constexpr (kPast) {
-      hwy::Prefetch(from + 2 * k + kAhead<T>);
-      hwy::Prefetch(from + 2 * k + kLanes<T> + kAhead<T>);
+    if constexpr (kStreaming) {
+      hwy::Prefetch(from + 2 * k + kPrefetchDistance<T>);
+      hwy::Prefetch(from + 2 * k + kLanes<T> + kPrefetchDistance<T>);
     }
     if constexpr (kAdjacent) {
       hn::LoadInterleaved2(d, from + 2 * k, a, b);
@@ -64,10 +64,10 @@ HWY_INLINE void TurnRow(const T* cos, const T* sin, int64_t pairs,
     const auto x = hn::Sub(hn::Mul(a, c), hn::Mul(b, s));
     const auto y = hn::Add(hn::Mul(a, s), hn::Mul(b, c));
     if constexpr (kAdjacent) {
-      PutAlternating<kPast>(d, x, y, to + 2 * k);
+      StoreInterleaved<kStreaming>(d, x, y, to + 2 * k);
     } else {
-      Put<kPast>(d, x, to + k);
-      Put<kPast>(d, y, to + pairs + k);
+      StoreVector<kStreaming>(d, x, to + k);
+      StoreVector<kStreaming>(d, y, to + pairs + k);
     }
   }
   constexpr int64_t kStep = kAdjacent ? 2 : 1;
@@ -80,18 +80,18 @@ HWY_INLINE void TurnRow(const T* cos, const T* sin, int64_t pairs,
   }
 }
 
-template <typename T, bool kAdjacent, bool kPast>
-void TurnAll(const RowsToTurn<T>& rows) {
+template <typename T, bool kAdjacent, bool kStreaming>
+void RotateAll(const RowRotation<T>& rows) {
   const T* from = static_cast<const T*>(rows.input);
   T* to = static_cast<T*>(rows.output);
-  const int64_t turned = 2 * rows.pairs;
+  const int64_t rotated = 2 * rows.pairs;
   for (int64_t i = 0; i < rows.rows; ++i) {
-    TurnRow<T, kAdjacent, kPast>(rows.cos + i * rows.pairs,
-                                 rows.sin + i * rows.pairs, rows.pairs, from,
-                                 to);
-    if (turned < rows.width && from != to) {
-      std::memcpy(to + turned, from + turned,
-                  (rows.width - turned) * sizeof(T));
+    RotateRow<T, kAdjacent, kStreaming>(rows.cos + i * rows.pairs,
+                                        rows.sin + i * rows.pairs, rows.pairs,
+                                        from, to);
+    if (rotated < rows.width && from != to) {
+      std::memcpy(to + rotated, from + rotated,
+                  (rows.width - rotated) * sizeof(T));
     }
     from += rows.width;
     to += rows.width;
@@ -99,76 +99,79 @@ void TurnAll(const RowsToTurn<T>& rows) {
 }
 
 template <typename T, bool kAdjacent>
-void TurnPaired(const RowsToTurn<T>& rows) {
+void RotatePaired(const RowRotation<T>& rows) {
   constexpr auto kSize = static_cast<int64_t>(sizeof(T));
-  if (rows.writes == Writes::kPastCache && rows.pairs % kLanes<T> == 0 &&
+  if (rows.store_policy == StorePolicy::kStreaming &&
+      rows.pairs % kLanes<T> == 0 &&
       IsAligned(rows.output, rows.width * kSize)) {
-    TurnAll<T, kAdjacent, true>(rows);
+    RotateAll<T, kAdjacent, true>(rows);
     hwy::FlushStream();
   } else {
-    TurnAll<T, kAdjacent, false>(rows);
+    RotateAll<T, kAdjacent, false>(rows);
   }
 }
 
 template <typename T>
-void TurnImpl(const RowsToTurn<T>& rows) {
+void RotateRowsImpl(const RowRotation<T>& rows) {
   if (rows.adjacent) {
-    TurnPaired<T, true>(rows);
+    RotatePaired<T, true>(rows);
   } else {
-    TurnPaired<T, false>(rows);
+    RotatePaired<T, false>(rows);
   }
 }
 
 template <typename T>
-HWY_INLINE void AddSingly(const T* input, const T* addend, int64_t i,
-                          int64_t count, T* output) {
+HWY_INLINE void AddElements(const T* input, const T* addend, int64_t i,
+                            int64_t count, T* output) {
   for (; i < count; ++i) Set(output + i, Get(input + i) + addend[i]);
 }
 
-template <typename T, bool kPast>
-HWY_INLINE void AddFrom(const T* input, const T* addend, int64_t i,
-                        int64_t count, T* output) {
+template <typename T, bool kStreaming>
+HWY_INLINE void AddVectors(const T* input, const T* addend, int64_t i,
+                           int64_t count, T* output) {
   constexpr hn::ScalableTag<T> d;
   for (; i + kLanes<T> <= count; i += kLanes<T>) {
-    Put<kPast>(d, hn::Add(hn::LoadU(d, input + i), hn::LoadU(d, addend + i)),
-               output + i);
+    StoreVector<kStreaming>(
+        d, hn::Add(hn::LoadU(d, input + i), hn::LoadU(d, addend + i)),
+        output + i);
   }
-  AddSingly(input, addend, i, count, output);
+  AddElements(input, addend, i, count, output);
 }
 
 template <typename T>
 void AddImpl(const void* input, const T* addend, int64_t count, void* output,
-             Writes writes) {
+             StorePolicy store_policy) {
   const T* const from = static_cast<const T*>(input);
   T* const to = static_cast<T*>(output);
-  if (writes == Writes::kThroughCache) {
-    return AddFrom<T, false>(from, addend, 0, count, to);
+  if (store_policy == StorePolicy::kCached) {
+    return AddVectors<T, false>(from, addend, 0, count, to);
   }
-  // Rows of scores are as long as there are keys: most begin in mid-vector.
+  // The row length of scores is the number of keys, so that most rows are not
+  // aligned: add single elements up to the first aligned address.
   int64_t begin = 0;
   while (begin < std::min(count, kLanes<T>) && !IsAligned(to + begin, 0)) {
     ++begin;
   }
-  AddSingly(from, addend, 0, begin, to);
+  AddElements(from, addend, 0, begin, to);
   if (IsAligned(to + begin, 0)) {
-    AddFrom<T, true>(from, addend, begin, count, to);
+    AddVectors<T, true>(from, addend, begin, count, to);
     hwy::FlushStream();
   } else {
-    AddFrom<T, false>(from, addend, begin, count, to);
+    AddVectors<T, false>(from, addend, begin, count, to);
   }
 }
 
 }  // namespace
 
-void TurnF32(const RowsToTurn<float>& rows) { TurnImpl(rows); }
-void TurnF64(const RowsToTurn<double>& rows) { TurnImpl(rows); }
+void RotateRowsF32(const RowRotation<float>& rows) { RotateRowsImpl(rows); }
+void RotateRowsF64(const RowRotation<double>& rows) { RotateRowsImpl(rows); }
 void AddF32(const void* input, const float* addend, int64_t count, void* output,
-            Writes writes) {
-  AddImpl(input, addend, count, output, writes);
+            StorePolicy store_policy) {
+  AddImpl(input, addend, count, output, store_policy);
 }
 void AddF64(const void* input, const double* addend, int64_t count,
-            void* output, Writes writes) {
-  AddImpl(input, addend, count, output, writes);
+            void* output, StorePolicy store_policy) {
+  AddImpl(input, addend, count, output, store_policy);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
@@ -179,28 +182,28 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace locus {
 
-HWY_EXPORT(TurnF32);
-HWY_EXPORT(TurnF64);
+HWY_EXPORT(RotateRowsF32);
+HWY_EXPORT(RotateRowsF64);
 HWY_EXPORT(AddF32);
 HWY_EXPORT(AddF64);
 
 template <>
-void Turn(const RowsToTurn<float>& rows) {
-  HWY_DYNAMIC_DISPATCH(TurnF32)(rows);
+void RotateRows(const RowRotation<float>& rows) {
+  HWY_DYNAMIC_DISPATCH(RotateRowsF32)(rows);
 }
 template <>
-void Turn(const RowsToTurn<double>& rows) {
-  HWY_DYNAMIC_DISPATCH(TurnF64)(rows);
+void RotateRows(const RowRotation<double>& rows) {
+  HWY_DYNAMIC_DISPATCH(RotateRowsF64)(rows);
 }
 template <>
 void Add(const void* input, const float* addend, int64_t count, void* output,
-         Writes writes) {
-  HWY_DYNAMIC_DISPATCH(AddF32)(input, addend, count, output, writes);
+         StorePolicy store_policy) {
+  HWY_DYNAMIC_DISPATCH(AddF32)(input, addend, count, output, store_policy);
 }
 template <>
 void Add(const void* input, const double* addend, int64_t count, void* output,
-         Writes writes) {
-  HWY_DYNAMIC_DISPATCH(AddF64)(input, addend, count, output, writes);
+         StorePolicy store_policy) {
+  HWY_DYNAMIC_DISPATCH(AddF64)(input, addend, count, output, store_policy);
 }
 
 }  // namespace locus

@@ -1,4 +1,4 @@
-// What a scheme has compiled to, if it is that.
+// Access to the alternatives of a compiled scheme; null if it is another one.
 #pragma once
 
 #include <memory>

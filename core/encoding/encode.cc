@@ -6,8 +6,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/simd/streaming_stores.h"
 #include "core/encoding/tables.h"
+#include "core/simd/streaming_stores.h"
 
 namespace locus {
 namespace {
@@ -24,16 +24,17 @@ Positions FirstPositions(int64_t count) {
   return *Positions::Range(0, count);  // an extent is never negative
 }
 
-// Makes a tensor one of that type and shape, by leaving it alone if it is.
-void Fit(DType dtype, Shape shape, Tensor& tensor) {
+// Reallocates a tensor unless it already has that type and shape.
+void Reallocate(DType dtype, Shape shape, Tensor& tensor) {
   const bool has_bytes =
       tensor.view().data != nullptr || tensor.byte_count() == 0;
   if (tensor.dtype() == dtype && tensor.shape() == shape && has_bytes) return;
-  tensor.TakeBytes();  // never the memory of both
+  tensor.TakeBytes();  // frees the old memory before the new is allocated
   tensor = Tensor(dtype, std::move(shape));
 }
 
-// Of factors: the table holds them, and the input is multiplied by them.
+// Bound of a rotation's growth factors, which the tables hold and the input is
+// multiplied by.
 double MaxExponent(const EncodeOptions& options) {
   const bool input_is_single =
       options.input && options.input->dtype != DType::kFloat64;
@@ -44,14 +45,14 @@ double MaxExponent(const EncodeOptions& options) {
 }
 
 absl::Status CheckLengths(const EncodeOptions& options) {
-  constexpr double kLongest = 0x1p53;
+  constexpr double kMaxLength = 0x1p53;
   const auto trained = static_cast<double>(options.trained_length);
-  if (!(trained >= 0 && trained <= kLongest)) {
+  if (!(trained >= 0 && trained <= kMaxLength)) {
     return InvalidField("trained_length",
                         absl::StrCat("is ", options.trained_length,
                                      "; must be from 0 to 2^53"));
   }
-  if (!(options.target_length >= 0 && options.target_length <= kLongest)) {
+  if (!(options.target_length >= 0 && options.target_length <= kMaxLength)) {
     return InvalidField(
         "target_length",
         absl::StrCat("is ", options.target_length, "; must be from 0 to 2^53"));
@@ -59,8 +60,10 @@ absl::Status CheckLengths(const EncodeOptions& options) {
   return absl::OkStatus();
 }
 
+// The numbers of an earlier result if they are of the same kind; otherwise new
+// ones.
 template <typename Numbers>
-Numbers& Kept(Encoding& encoding) {
+Numbers& GetOrEmplace(Encoding& encoding) {
   auto* const kept = std::get_if<Numbers>(&encoding.numbers);
   return kept != nullptr ? *kept : encoding.numbers.emplace<Numbers>();
 }
@@ -144,7 +147,7 @@ absl::Status EncodeJob::ResolveDefaults(const Scheme& scheme) {
   int64_t& size = on_scores ? options_.head_count : options_.dim;
   if (size == 0) size = on_scores ? scheme.head_count() : scheme.dim();
   if (size == 0 && input != nullptr) size = input->extent(on_scores ? -3 : -1);
-  const bool sized = scheme.site() != Site::kNowhere;
+  const bool sized = scheme.site() != Site::kNone;
   if (sized && size < 1) {
     return InvalidField(on_scores ? "head_count" : "dim",
                         absl::StrCat("is ", size, "; must be at least 1"));
@@ -164,7 +167,7 @@ absl::Status EncodeJob::CheckInput() const {
                                       shape[shape.size() - 3], shape));
     return CheckExtent("last axis", key_positions_.size(), columns, shape);
   }
-  if (options_.dim == 0) return absl::OkStatus();  // acts nowhere
+  if (options_.dim == 0) return absl::OkStatus();  // the scheme does nothing
   return CheckExtent("last axis", options_.dim, columns, shape);
 }
 
@@ -204,25 +207,26 @@ int64_t EncodeJob::scratch_bytes(int thread_count) const {
 }
 
 double EncodeJob::flops() const {
-  constexpr double kPerNumber = 4;
-  return kPerNumber * static_cast<double>(output_bytes_) /
+  constexpr double kFlopsPerElement = 4;
+  return kFlopsPerElement * static_cast<double>(output_bytes_) /
          static_cast<double>(SizeOf(options_.dtype));
 }
 
 absl::StatusOr<Encoding> EncodeJob::Run(ThreadPool& pool,
-                                        const StopCheck& stop) const {
+                                        const CancellationCheck& stop) const {
   Encoding encoding;
   LOCUS_RETURN_IF_ERROR(RunAgain(pool, stop, encoding));
   return encoding;
 }
 
-absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
+absl::Status EncodeJob::RunAgain(ThreadPool& pool,
+                                 const CancellationCheck& stop,
                                  Encoding& encoding) const {
   FillCall call{positions_, pool, stop};
   if (options_.input) {
     call.input = &*options_.input;
     if (!encoding.output) encoding.output.emplace();
-    Fit(call.input->dtype, call.input->shape, *encoding.output);
+    Reallocate(call.input->dtype, call.input->shape, *encoding.output);
     call.output = &*encoding.output;
   } else {
     encoding.output.reset();
@@ -231,17 +235,17 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
 
   if (const auto* code =
           std::get_if<std::unique_ptr<AdditiveCode>>(&compiled_)) {
-    auto& numbers = Kept<AdditiveEncoding>(encoding);
-    Fit(options_.dtype, {count, options_.dim}, numbers.table);
+    auto& numbers = GetOrEmplace<AdditiveEncoding>(encoding);
+    Reallocate(options_.dtype, {count, options_.dim}, numbers.table);
     numbers.frequencies = (*code)->frequencies();
     numbers.table_length = (*code)->table_length();
     numbers.policy = std::string((*code)->policy());
     return FillCode(call, **code, numbers.table);
   }
   if (const auto* rotation = std::get_if<Rotation>(&compiled_)) {
-    auto& numbers = Kept<RotationEncoding>(encoding);
-    Fit(options_.dtype, {count, rotation->pair_count()}, numbers.cos);
-    Fit(options_.dtype, {count, rotation->pair_count()}, numbers.sin);
+    auto& numbers = GetOrEmplace<RotationEncoding>(encoding);
+    Reallocate(options_.dtype, {count, rotation->pair_count()}, numbers.cos);
+    Reallocate(options_.dtype, {count, rotation->pair_count()}, numbers.sin);
     numbers.frequencies = rotation->frequencies;
     numbers.attention_factor = rotation->attention_factor;
     numbers.origin = rotation->origin;
@@ -252,9 +256,10 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
     return FillRotation(call, *rotation, numbers.cos, numbers.sin);
   }
   if (const auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
-    auto& numbers = Kept<BiasEncoding>(encoding);
-    Fit(options_.dtype, {options_.head_count, count, key_positions_.size()},
-        numbers.bias);
+    auto& numbers = GetOrEmplace<BiasEncoding>(encoding);
+    Reallocate(options_.dtype,
+               {options_.head_count, count, key_positions_.size()},
+               numbers.bias);
     numbers.slopes = (*bias)->slopes();
     numbers.bucket_edges = (*bias)->bucket_edges();
     numbers.head_numbers = (*bias)->head_numbers();
@@ -264,7 +269,7 @@ absl::Status EncodeJob::RunAgain(ThreadPool& pool, const StopCheck& stop,
   if (call.input != nullptr) {
     const int64_t bytes =
         call.input->element_count() * SizeOf(call.input->dtype);
-    Copy(call.input->data, bytes, call.output->at(0), WritesFor(bytes));
+    Copy(call.input->data, bytes, call.output->at(0), StorePolicyFor(bytes));
   }
   return absl::OkStatus();
 }

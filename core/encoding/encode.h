@@ -1,4 +1,4 @@
-// A scheme's numbers, and a scheme applied to a tensor.
+// Encoding: computes the tables of a scheme and applies the scheme to a tensor.
 #pragma once
 
 #include <cstdint>
@@ -8,87 +8,102 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/parallel/cancellation.h"
 #include "core/base/positions.h"
 #include "core/base/tensor.h"
-#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
+#include "core/parallel/cancellation.h"
+#include "core/parallel/thread_pool.h"
 
 namespace locus {
 
+// Options of an encoding.
 struct EncodeOptions {
-  // Unset: 0, 1, ... along the input's sequence axis.
+  // Positions of tokens, or of queries for biases. Unset: 0, 1, ... along the
+  // input's sequence axis.
   std::optional<Positions> positions;
-  // Biases alone. Unset: those of the queries; 0, 1, ... along the input's last
-  // axis if those are unset, too.
+  // Positions of keys; only for biases. Unset: the positions of the queries, or
+  // 0, 1, ... along the input's last axis if those are unset too.
   std::optional<Positions> key_positions;
-  // 0: the input's last axis, or what the scheme's parameters were made for.
+  // Width. 0: the width that the scheme's parameters are for, or the input's
+  // last axis.
   int64_t dim = 0;
-  // Biases alone. 0: as the scheme's parameters or the input have it.
+  // Number of heads; only for biases. 0: the number that the scheme's
+  // parameters are for, or the input's third axis from the end.
   int64_t head_count = 0;
-  // Embeddings, queries or keys [..., T, dim], or scores [..., H, Tq, Tk].
+  // The tensor to apply the scheme to: embeddings, queries or keys
+  // [..., T, dim], or scores [..., H, Tq, Tk].
   std::optional<TensorView> input;
-  // Of the numbers returned; floating point.
+  // Type of the tables that are returned; floating point.
   DType dtype = DType::kFloat32;
-  // Whether a rotation's numbers, and the input, are those of keys rather than
-  // of queries, where these differ.
+  // Whether to compute and apply a rotation as for keys instead of queries.
+  // Only rotations with growth, such as xPos, differ between the two.
   bool of_keys = false;
-  // What a rotation's turns are counted in; 0: what the scheme says.
+  // Lengths within which the rotations of each pair are counted. 0: the lengths
+  // of the scheme's parameters.
   int64_t trained_length = 0;
   double target_length = 0;
 };
 
+// Result for a scheme that acts on embeddings. See AdditiveCode for the
+// members.
 struct AdditiveEncoding {
   Tensor table;  // [T, dim]
   std::vector<double> frequencies;
   int64_t table_length = 0;
-  std::string policy;  // past such a table
+  std::string policy;
 };
+// Result for a scheme that acts on queries and keys. See Rotation for the
+// members.
 struct RotationEncoding {
   Tensor cos;  // [T, pairs]
   Tensor sin;  // [T, pairs]
   std::vector<double> frequencies;
   double attention_factor = 1;
-  // What each pair's part of a score is multiplied by for every position of
-  // distance; empty if nothing decays.
+  // Factor of each pair's contribution to a score per position of distance;
+  // empty if nothing decays.
   std::vector<double> decays;
   Rotation::Origin origin;
 };
+// Result for a scheme that acts on scores. See ScoreBias for the members.
 struct BiasEncoding {
-  // [H, Tq, Tk]; -inf where a causal bias has a key after its query.
+  // [H, Tq, Tk]. A causal bias is -inf for keys after their query.
   Tensor bias;
   std::vector<double> slopes;
   std::vector<int64_t> bucket_edges;
   std::vector<ScoreBias::HeadNumbers> head_numbers;
 };
 
+// Result of an encoding.
 struct Encoding {
   std::variant<std::monostate, AdditiveEncoding, RotationEncoding, BiasEncoding>
       numbers;
-  // The input with the scheme applied, if there was one.
+  // The input with the scheme applied; unset if there was no input.
   std::optional<Tensor> output;
 };
 
-// An encoding that is checked and sized, but has allocated nothing large yet.
+// An encoding that has been validated and sized, but has allocated nothing
+// large yet, so that a server can reserve memory before it runs the job.
+// Thread-safe once created.
 class EncodeJob {
  public:
-  // Field paths in errors are those of the contract's EncodeRequest. The bytes
+  // Field paths in errors are those of EncodeRequest in the protocol. The bytes
   // of `options.input` must outlive the job.
   static absl::StatusOr<EncodeJob> Create(const Scheme& scheme,
                                           EncodeOptions options);
 
-  // What Run returns, and what it needs besides on so many threads, in bytes.
+  // Size of the result, in bytes.
   int64_t output_bytes() const { return output_bytes_; }
+  // Scratch memory that Run() needs on that many threads, in bytes.
   int64_t scratch_bytes(int thread_count) const;
-  // Multiplications and additions, about.
+  // Estimated number of floating-point operations.
   double flops() const;
 
-  // Only fails as `stop` says.
-  absl::StatusOr<Encoding> Run(ThreadPool& pool, const StopCheck& stop) const;
-  // The same in the memory of an earlier result of this job, or of one of the
-  // same sizes: to get a large buffer from the system costs more than to fill
-  // it.
-  absl::Status RunAgain(ThreadPool& pool, const StopCheck& stop,
+  // Runs the job. Fails only with a status of `stop`.
+  absl::StatusOr<Encoding> Run(ThreadPool& pool,
+                               const CancellationCheck& stop) const;
+  // Same as Run(), but reuses the memory of an earlier result with the same
+  // types and shapes. Allocating a large buffer costs more than filling it.
+  absl::Status RunAgain(ThreadPool& pool, const CancellationCheck& stop,
                         Encoding& encoding) const;
 
  private:

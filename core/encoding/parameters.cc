@@ -14,7 +14,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// T is double or int64_t, which the message then shows as it was sent.
+// Checks the range of a number. T is double or int64_t, so that the message
+// shows the value as the caller wrote it.
 template <typename T>
 absl::Status CheckNumber(const Parameter& parameter, T value) {
   const double number = static_cast<double>(value);
@@ -227,7 +228,7 @@ absl::Status Arguments::CheckGroups(
   return absl::OkStatus();
 }
 
-bool Arguments::IsLeftOut(const std::string& name) const {
+bool Arguments::IsInUnsetGroup(const std::string& name) const {
   const size_t dot = name.find('.');
   return dot != std::string::npos && !Has(name.substr(0, dot));
 }
@@ -244,7 +245,7 @@ absl::Status Arguments::Check(const std::vector<Parameter>& declared) {
   }
   LOCUS_RETURN_IF_ERROR(CheckGroups(declared));
   for (const Parameter& parameter : declared) {
-    if (Has(parameter.name) || IsLeftOut(parameter.name)) continue;
+    if (Has(parameter.name) || IsInUnsetGroup(parameter.name)) continue;
     if (auto value = DefaultValue(parameter)) {
       Set(parameter.name, *value);
       defaults_.insert(parameter.name);

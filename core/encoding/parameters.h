@@ -1,13 +1,13 @@
-// What a scheme can be told, and what it was told.
+// Declared parameters of schemes, and the arguments that a caller passes.
 //
-// A scheme declares its parameters once. From the declaration follow the
-// listing, the defaults, the checks of ranges, and the agreement with the
-// contract (a parameter has the name of its field), so that a scheme's own code
-// reads values that are already right.
+// A scheme declares its parameters once. The declaration provides the listing,
+// the defaults, the range checks and the mapping to the protocol (a parameter
+// has the name of its field), so that a scheme's own code reads only valid
+// values.
 //
-// Parameters that belong together are a group: `yarn` of RoPE is one, and its
-// parameters are called `yarn.factor` and so on. A group has no default; one
-// that is not set leaves its parameters without a value.
+// Parameters that belong together form a group: `yarn` of RoPE is a group, and
+// its parameters are named `yarn.factor` and so on. A group has no default, and
+// the parameters of a group that is not set have no value.
 #pragma once
 
 #include <cstdint>
@@ -28,59 +28,65 @@ namespace locus {
 enum class ParameterKind {
   kNumber,   // double
   kInteger,  // int64_t
-  kFlag,     // bool, default false unless said
-  kChoice,   // one of a few names, default the first
+  kFlag,     // bool, default false unless declared otherwise
+  kChoice,   // one of several names, default the first
   kNumbers,  // list of doubles, default empty
   kTensor,   // floating point, no default
   kSeed,     // uint64_t, default 0
-  kGroup,    // set or not; its parameters are declared as name.parameter
+  kGroup,    // set or unset; its parameters are declared as name.parameter
 };
 
+// Declaration of one parameter.
 struct Parameter {
   ParameterKind kind;
   std::string name;
   absl::string_view description;
-  // Numbers and integers: the default, if there is one, and the closed range,
-  // which integers always state. Lists: the range of each of their numbers.
-  // Flags: 1 if the default is true.
+  // Default of numbers and integers, if there is one. For flags: 1 if the
+  // default is true.
   std::optional<double> default_number = std::nullopt;
+  // Closed range of numbers, of integers (which must declare one) and of the
+  // elements of lists.
   double min = -std::numeric_limits<double>::infinity();
   double max = std::numeric_limits<double>::infinity();
-  // Choices: the names, as the contract's enum values end.
+  // Names of a choice: the protocol's enum values without their prefix.
   std::vector<absl::string_view> choices = {};
-  // Groups: what they are kinds of; at most one of a kind is set.
+  // Category of a group, such as "scaling". At most one group of a category may
+  // be set.
   absl::string_view kind_of = "";
 
   // "number", "integer", ...
   absl::string_view KindName() const;
-  // What is allowed, in words.
+  // Text form of the allowed values, such as "from 1 to 4096".
   std::string Range() const;
-  // The default in text form; empty if there is none.
+  // Text form of the default; empty if there is none.
   std::string Default() const;
 };
 
-// The values a caller set, by parameter name.
+// The values that a caller passed, by parameter name. Not thread-safe while it
+// is being modified.
 class Arguments {
  public:
   using Value = std::variant<double, int64_t, bool, std::string, uint64_t,
                              std::vector<double>, TensorView>;
 
-  // A group is set to true.
+  // Sets a parameter. The value of a group is `true`.
   void Set(absl::string_view name, Value value);
+  // Whether the parameter has a value, which may be its default after Check().
   bool Has(absl::string_view name) const;
-  // Whether a caller set it, rather than Check.
+  // Whether the parameter was set explicitly, not to its default by Check().
   bool IsGiven(absl::string_view name) const;
-  // The parameters of a group, by their own names.
+  // The parameters of a group, without the group's name as prefix.
   Arguments Within(absl::string_view group) const;
-  // Sets a group and such parameters of it.
+  // Sets a group and its parameters, which are named without prefix.
   void SetWithin(absl::string_view group, const Arguments& arguments);
 
-  // OK if every value is declared, of its kind and in its range; otherwise
-  // INVALID_ARGUMENT that names the parameter. Takes over the defaults.
+  // Checks that every value is declared, has the declared kind and is in range,
+  // then sets the defaults. INVALID_ARGUMENT names the parameter.
   absl::Status Check(const std::vector<Parameter>& declared);
 
-  // Values after Check. Each parameter read must have been declared as such;
-  // Number, Integer and Tensor need a value or a default.
+  // Values, available after Check(). The parameter must be declared with the
+  // kind of the function. Number(), Integer() and Tensor() need a value or a
+  // default.
   double Number(absl::string_view name) const;
   int64_t Integer(absl::string_view name) const;
   bool Flag(absl::string_view name) const;
@@ -93,11 +99,11 @@ class Arguments {
   template <typename T>
   const T& Get(absl::string_view name) const;
   absl::Status CheckGroups(const std::vector<Parameter>& declared) const;
-  // Whether it belongs to a group that is not set.
-  bool IsLeftOut(const std::string& name) const;
+  // Whether the parameter belongs to a group that is not set.
+  bool IsInUnsetGroup(const std::string& name) const;
 
   std::map<std::string, Value> values_;
-  std::set<std::string> defaults_;
+  std::set<std::string> defaults_;  // names that Check() set
 };
 
 }  // namespace locus

@@ -56,7 +56,7 @@ absl::Status Randomize(const Randomization& randomization, Positions* queries,
         absl::StrCat("would draw for positions up to ", last, "; at most ",
                      kMaxRandomized, " are drawn"));
   }
-  // The largest position may be the largest there is: one more is none.
+  // Checked before DrawPositions() because last + 1 may overflow.
   if (last >= randomization.maximum) {
     return TooSmall(randomization.maximum, last);
   }

@@ -1,9 +1,9 @@
 // Randomised positions.
 //
 // Ruoss et al., 2023, "Randomized Positional Encodings Boost Length
-// Generalization of Transformers": the tokens of a sequence of N get N distinct
-// positions below a maximum, in order. What is trained so has seen positions of
-// longer sequences. Any scheme can have them.
+// Generalization of Transformers": the N tokens of a sequence get N distinct
+// random positions below a maximum, in ascending order. A model trained this
+// way has seen the positions of longer sequences. Works with every scheme.
 #pragma once
 
 #include <cstdint>
@@ -19,22 +19,25 @@ struct Randomization {
   int64_t maximum = 2048;
   uint64_t seed = 0;
 };
+// Max number of positions that are drawn for one call.
 inline constexpr int64_t kMaxRandomized = int64_t{1} << 18;
 
-// `count` distinct positions below the maximum, ascending, each set as likely
-// as any other: by Floyd's algorithm, with numbers from the stream
-// "randomized.positions" of the seed. For j = maximum - count .. maximum - 1, t
-// is the whole part of uniform (j + 1), and t is taken, or j if t was taken
-// before. INVALID_ARGUMENT (field `maximum`) if there are not that many.
+// Draws `count` distinct positions below the maximum, ascending, such that each
+// subset is equally likely. Uses Floyd's sampling algorithm with the stream
+// "randomized.positions" of the seed: for j = maximum - count .. maximum - 1,
+// let t = floor(uniform (j + 1)); add t to the set, or j if t is already in it.
+// Returns INVALID_ARGUMENT (field `maximum`) if `count` exceeds the maximum.
 absl::StatusOr<std::vector<int64_t>> DrawPositions(
     const Randomization& randomization, int64_t count);
-// The same with numbers from a stream; `count` is at most the maximum.
+// Same as above, with random numbers from a given stream. `count` must not
+// exceed `maximum`.
 std::vector<int64_t> DrawPositions(RandomStream& stream, int64_t maximum,
                                    int64_t count);
 
-// Replaces position n of queries and keys by the n-th of those drawn for as
-// many as the largest of both says. Errors as above, and RESOURCE_EXHAUSTED
-// beyond kMaxRandomized.
+// Draws max + 1 positions, where max is the largest position of queries and
+// keys, and replaces each position n by the n-th drawn position. Returns
+// INVALID_ARGUMENT (field `maximum`) if there are too few positions below the
+// maximum, and RESOURCE_EXHAUSTED beyond kMaxRandomized.
 absl::Status Randomize(const Randomization& randomization, Positions* queries,
                        Positions* keys);
 

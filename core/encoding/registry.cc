@@ -6,7 +6,7 @@
 #include "absl/algorithm/container.h"
 #include "core/base/status.h"
 
-// One line for each scheme. X(Rope) stands for DescribeRope in rope.cc.
+// One line per scheme. X(Rope) stands for DescribeRope() in schemes/rope.cc.
 #define LOCUS_SCHEMES(X) \
   X(None)                \
   X(Sinusoidal)          \
@@ -43,8 +43,8 @@ const SchemeInfo* FindScheme(absl::string_view name) {
 absl::StatusOr<std::unique_ptr<Scheme>> MakeScheme(
     const SchemeInfo& info, Arguments arguments,
     const TrainingSetting* setting) {
-  if (setting != nullptr && info.suit != nullptr) {
-    info.suit(*setting, &arguments);
+  if (setting != nullptr && info.apply_training_defaults != nullptr) {
+    info.apply_training_defaults(*setting, &arguments);
   }
   if (const absl::Status checked = arguments.Check(info.parameters);
       !checked.ok()) {

@@ -1,4 +1,4 @@
-// The list of schemes.
+// The registry of schemes.
 #pragma once
 
 #include <memory>
@@ -10,15 +10,15 @@
 
 namespace locus {
 
-// All of them, in the order of the contract.
+// All schemes, in the order of the protocol's Scheme message.
 absl::Span<const SchemeInfo> AllSchemes();
 
-// The one of that name, or null.
+// The scheme with that name, or null.
 const SchemeInfo* FindScheme(absl::string_view name);
 
-// A scheme from its arguments. Field paths in errors begin with its name, such
-// as `rope.base`. With a setting, what the arguments leave open is chosen to
-// suit it.
+// Makes a scheme from its arguments. Field paths in errors begin with the
+// scheme's name, such as `rope.base`. With a training setting, parameters that
+// are not set get defaults suitable for training.
 absl::StatusOr<std::unique_ptr<Scheme>> MakeScheme(
     const SchemeInfo& info, Arguments arguments,
     const TrainingSetting* setting = nullptr);

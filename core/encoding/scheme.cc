@@ -13,7 +13,8 @@
 namespace locus {
 
 void AdditiveCode::Rows(const Positions& positions, int64_t first,
-                        int64_t count, absl::Span<double> rows, Writes) const {
+                        int64_t count, absl::Span<double> rows,
+                        StorePolicy) const {
   for (int64_t i = 0; i < count; ++i) {
     const size_t dim = rows.size() / count;
     Row(positions[first + i], rows.subspan(i * dim, dim));
@@ -21,7 +22,8 @@ void AdditiveCode::Rows(const Positions& positions, int64_t first,
 }
 
 void AdditiveCode::Rows(const Positions& positions, int64_t first,
-                        int64_t count, absl::Span<float> rows, Writes) const {
+                        int64_t count, absl::Span<float> rows,
+                        StorePolicy) const {
   std::vector<double> row(rows.size() / std::max<int64_t>(count, 1));
   float* to = rows.data();
   for (int64_t i = 0; i < count; ++i) {
@@ -49,7 +51,8 @@ void ScoreBias::Offsets(int64_t head, int64_t first, int64_t count,
 namespace {
 
 template <typename T>
-AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin, Writes writes) {
+AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin,
+                      StorePolicy store_policy) {
   return {.frequencies = rotation.frequencies,
           .factor = rotation.attention_factor,
           .growth = rotation.growth,
@@ -57,12 +60,13 @@ AngleTable<T> TableOf(const Rotation& rotation, T* cos, T* sin, Writes writes) {
           .sin = sin,
           .cos = cos,
           .stride = rotation.pair_count(),
-          .writes = writes};
+          .store_policy = store_policy};
 }
 
-// What frameworks compute: position, angle, cosine and sine each rounded to
-// single precision, as the frequencies already are. Cosines and sines are
-// rounded from double, so that they do not depend on the library at hand.
+// Computes angles as common frameworks do: position, angle, cosine and sine are
+// each rounded to single precision, as the frequencies already are. Cosines and
+// sines are rounded from double, so that the results do not depend on the
+// single-precision functions of the local libm.
 template <typename T>
 void SinglePrecisionAngles(const Rotation& rotation, int64_t position, T* cos,
                            T* sin) {
@@ -98,15 +102,16 @@ void Rotation::Angles(int64_t position, T* cos, T* sin) const {
   if (single_precision) {
     SinglePrecisionAngles(*this, position, cos, sin);
   } else {
-    FillAngles(TableOf(*this, cos, sin, Writes::kThroughCache), position);
+    FillAngles(TableOf(*this, cos, sin, StorePolicy::kCached), position);
   }
 }
 
 template <typename T>
 void Rotation::AngleRows(const Positions& positions, int64_t first,
-                         int64_t count, T* cos, T* sin, Writes writes) const {
+                         int64_t count, T* cos, T* sin,
+                         StorePolicy store_policy) const {
   if (!single_precision) {
-    FillAngles(TableOf(*this, cos, sin, writes), positions, first, count);
+    FillAngles(TableOf(*this, cos, sin, store_policy), positions, first, count);
     return;
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -117,21 +122,21 @@ void Rotation::AngleRows(const Positions& positions, int64_t first,
 
 template <typename T>
 void Rotation::Apply(const T* cos, const T* sin, T* row) const {
-  Turn<T>({.width = 2 * pair_count(),
-           .pairs = pair_count(),
-           .adjacent = pairing == Pairing::kAdjacent,
-           .cos = cos,
-           .sin = sin,
-           .input = row,
-           .output = row});
+  RotateRows<T>({.width = 2 * pair_count(),
+                 .pairs = pair_count(),
+                 .adjacent = pairing == Pairing::kAdjacent,
+                 .cos = cos,
+                 .sin = sin,
+                 .input = row,
+                 .output = row});
 }
 
 template void Rotation::Angles(int64_t, float*, float*) const;
 template void Rotation::Angles(int64_t, double*, double*) const;
 template void Rotation::AngleRows(const Positions&, int64_t, int64_t, float*,
-                                  float*, Writes) const;
+                                  float*, StorePolicy) const;
 template void Rotation::AngleRows(const Positions&, int64_t, int64_t, double*,
-                                  double*, Writes) const;
+                                  double*, StorePolicy) const;
 template void Rotation::Apply(const float*, const float*, float*) const;
 template void Rotation::Apply(const double*, const double*, double*) const;
 

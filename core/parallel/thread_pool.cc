@@ -14,32 +14,34 @@
 namespace locus {
 namespace {
 
-// Most jobs follow upon one another, and most helpers end at about the same
-// time: to go to sleep and be woken up again takes longer than to look again
-// for a while, tens of microseconds on x86-64. Whoever waits for longer sleeps.
+// Spins until the condition holds or some tens of microseconds (on x86-64) have
+// passed. Call it before blocking: most loops follow one another closely, and
+// most workers finish at about the same time, so that spinning is usually
+// cheaper than sleeping and being woken.
 template <typename Condition>
-void LookForAWhile(const Condition& condition) {
-  constexpr int kLooks = 1000;
-  for (int look = 0; look < kLooks && !condition(); ++look) hwy::Pause();
+void SpinBriefly(const Condition& condition) {
+  constexpr int kMaxSpins = 1000;
+  for (int spin = 0; spin < kMaxSpins && !condition(); ++spin) hwy::Pause();
 }
 
-// One ParallelFor. Lives until the last helper has let go of it.
+// State of one ParallelFor() call, shared by the caller and its workers.
 struct Job {
   Job(int64_t item_count, const std::function<void(int64_t)>& work)
       : count(item_count), body(work) {}
 
   const int64_t count;
-  // Outlives every item: ParallelFor returns only after all are done, and a
-  // helper that comes later finds no item left.
+  // Valid while items remain: ParallelFor() returns only after all items are
+  // done, and a worker that starts later finds no item left.
   const std::function<void(int64_t)>& body;
   std::atomic<int64_t> next{0};
   std::mutex mutex;
   std::condition_variable all_done;
-  std::atomic<int64_t> done{0};  // changes behind the mutex
+  std::atomic<int64_t> done{0};  // written under the mutex
 
   std::atomic<bool> failed = false;
-  std::exception_ptr failure;  // the first one, behind the mutex
+  std::exception_ptr failure;  // the first exception, guarded by the mutex
 
+  // Runs items until none is left.
   void Run() {
     int64_t finished = 0;
     for (int64_t i; (i = next.fetch_add(1)) < count; ++finished) {
@@ -51,7 +53,8 @@ struct Job {
     if (done == count) all_done.notify_all();
   }
 
-  // Only memory can run out here; the caller of ParallelFor hears of it.
+  // Runs one item and keeps its exception for Wait(). The only exception that
+  // core's loop bodies throw is std::bad_alloc.
   void RunItem(int64_t i) {
     try {
       body(i);
@@ -61,11 +64,12 @@ struct Job {
     }
   }
 
+  // Waits until all items are done; rethrows the first exception.
   void Wait() {
-    const auto all_are = [this] { return done == count; };
-    LookForAWhile(all_are);
+    const auto is_done = [this] { return done == count; };
+    SpinBriefly(is_done);
     std::unique_lock lock(mutex);
-    all_done.wait(lock, all_are);
+    all_done.wait(lock, is_done);
     if (failure) std::rethrow_exception(failure);
   }
 };
@@ -75,7 +79,7 @@ struct Job {
 struct ThreadPool::State {
   std::mutex mutex;
   std::condition_variable work_ready;
-  std::deque<std::shared_ptr<Job>> queue;  // one entry per helper wanted
+  std::deque<std::shared_ptr<Job>> queue;  // one entry per requested worker
   std::atomic<bool> has_work = false;      // whether the queue is not empty
   bool stopping = false;
   std::vector<std::thread> threads;
@@ -83,12 +87,12 @@ struct ThreadPool::State {
   void Loop() {
     while (const auto job = Take()) {
       job->Run();
-      LookForAWhile(
-          [this] { return has_work.load(std::memory_order_relaxed); });
+      SpinBriefly([this] { return has_work.load(std::memory_order_relaxed); });
     }
   }
 
-  // The next job, or none once there will be none.
+  // Waits for the next job; null once the pool is stopping and the queue is
+  // empty.
   std::shared_ptr<Job> Take() {
     std::unique_lock lock(mutex);
     work_ready.wait(lock, [this] { return stopping || !queue.empty(); });
@@ -125,19 +129,19 @@ int ThreadPool::thread_count() const {
 
 void ThreadPool::ParallelFor(int64_t count,
                              const std::function<void(int64_t)>& body) {
-  const int64_t helpers = std::min<int64_t>(
+  const int64_t workers = std::min<int64_t>(
       count - 1, static_cast<int64_t>(state_->threads.size()));
-  if (helpers <= 0) {
+  if (workers <= 0) {
     for (int64_t i = 0; i < count; ++i) body(i);
     return;
   }
   const auto job = std::make_shared<Job>(count, body);
   {
     const std::lock_guard lock(state_->mutex);
-    for (int64_t i = 0; i < helpers; ++i) state_->queue.push_back(job);
+    for (int64_t i = 0; i < workers; ++i) state_->queue.push_back(job);
     state_->has_work = true;
   }
-  for (int64_t i = 0; i < helpers; ++i) state_->work_ready.notify_one();
+  for (int64_t i = 0; i < workers; ++i) state_->work_ready.notify_one();
   job->Run();
   job->Wait();
 }

@@ -1,4 +1,4 @@
-// The threads that compute, shared by everything in the process.
+// Thread pool for data-parallel loops.
 #pragma once
 
 #include <cstdint>
@@ -7,27 +7,28 @@
 
 namespace locus {
 
-// A fixed set of threads that sleep while there is nothing to do. Safe to use
-// from any thread, several at once.
+// A fixed set of worker threads that sleep while there is no work. One pool is
+// normally shared by the whole process. Thread-safe: several threads may call
+// ParallelFor() at the same time.
 class ThreadPool {
  public:
-  // `thread_count` counts the calling thread, so that 1 starts none. Each
-  // thread that is started begins with `on_start`, which may lower its
-  // priority, say.
+  // `thread_count` includes the calling thread, so that 1 starts no workers.
+  // Each worker calls `on_start` first, for example to lower its priority.
   explicit ThreadPool(int thread_count,
                       const std::function<void()>& on_start = nullptr);
-  // Waits for running work.
+  // Waits for running work to finish.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
+  // Number of threads that can run a loop, including the calling thread.
   int thread_count() const;
 
-  // Calls body(i) once for every i in [0, count), on the calling thread and on
-  // pool threads that are free, and returns when all have returned. Items are
-  // handed out in order. `body` must not depend on which thread runs which
-  // item. If it throws (memory can run out), the items left are dropped and the
-  // caller gets the exception. Nested calls are allowed.
+  // Calls body(i) once for each i in [0, count), on the calling thread and on
+  // idle workers, and returns when all calls have returned. Items are started
+  // in ascending order. `body` must not depend on which thread runs an item. If
+  // `body` throws, the remaining items are skipped and the first exception is
+  // rethrown on the calling thread. Nested calls are allowed.
   void ParallelFor(int64_t count, const std::function<void(int64_t)>& body);
 
  private:

@@ -1,4 +1,4 @@
-// Memory that any vector instruction can load from.
+// Aligned, uninitialised memory for vector code.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,11 @@
 
 namespace locus {
 
-// An uninitialised array of `count` numbers, aligned to 128 bytes. Large ones
-// lie in huge pages where there are any.
+// Owns an uninitialised array of `count` elements of type T, aligned to 128
+// bytes so that any vector instruction can load from it. Arrays of
+// kHugeBufferBytes or more are allocated in whole huge pages (see
+// core/simd/huge_pages.h). Movable, not copyable. Allocation throws
+// std::bad_alloc.
 template <typename T>
 class AlignedBuffer {
  public:
@@ -24,9 +27,10 @@ class AlignedBuffer {
 
   T* get() const { return data_.get(); }
 
-  // Hands the array to someone else, who gives it to Free in the end, with its
-  // size.
+  // Gives up ownership of the array. The caller must pass it to Free(), with
+  // its size in bytes.
   T* Release() { return data_.release(); }
+  // Frees an array that Release() returned; `bytes` is its size.
   static void Free(void* data, size_t bytes) {
     if (bytes >= kHugeBufferBytes) {
       FreeHugeBuffer(data);

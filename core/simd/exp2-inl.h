@@ -1,6 +1,6 @@
-// Powers of two, for one instruction set.
+// Vectorised 2^x.
 //
-// Included once for each target; see core/simd/simd.h.
+// Included once per instruction set; see core/simd/simd.h.
 #if defined(LOCUS_CORE_SIMD_EXP2_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_SIMD_EXP2_INL_H_
 #undef LOCUS_CORE_SIMD_EXP2_INL_H_
@@ -16,9 +16,10 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// In single precision the polynomial of degree 5 with the least relative
-// error, 9.2e-8, on [-1/2, 1/2] among those that are 1 at 0; in double
-// ln(2)^n / n!, where the Taylor series is enough.
+// 2^x for x in [-1/2, 1/2], as a polynomial. In single precision: the
+// polynomial of degree 5 with the smallest relative error, 9.2e-8, among those
+// with the value 1 at 0. In double precision: the Taylor series to degree 13,
+// with the coefficients ln(2)^n / n!.
 template <typename T>
 HWY_INLINE Vector<T> Exp2OfFraction(Vector<T> x) {
   constexpr Tag<T> d;
@@ -52,16 +53,17 @@ HWY_INLINE Vector<T> Exp2OfFraction(Vector<T> x) {
   return power;
 }
 
-// 2^x for x up to 120, in double 1000, to about one unit in the last place.
-// Below the smallest normal number it may yield that or what there is, down to
-// 0. What it makes of NaN and of larger numbers is no use.
+// 2^x for x <= 120 (T = float) or x <= 1000 (T = double), to about one unit in
+// the last place. Where 2^x is below the smallest normal number, the result is
+// between 0 and about that number. The result for NaN and for larger x is
+// unspecified.
 template <typename T>
 HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
   constexpr Tag<T> d;
   constexpr hn::RebindToSigned<Tag<T>> di;
   constexpr bool kSingle = sizeof(T) == 4;
   const auto bounded = hn::Max(x, hn::Set(d, T(kSingle ? -125 : -1021)));
-  // Adding this leaves the nearest whole number in the lowest bits.
+  // Adding the magic number leaves round(x) in the lowest mantissa bits.
   const auto magic = hn::Set(d, T(kSingle ? 0x1.8p23 : 0x1.8p52));
   const auto shifted = hn::Add(bounded, magic);
   const auto rest = hn::Sub(bounded, hn::Sub(shifted, magic));
@@ -73,14 +75,15 @@ HWY_INLINE Vector<T> Exp2Bounded(Vector<T> x) {
 
 #if HWY_TARGET == HWY_AVX3
 
-// Instructions of their own: x less the nearest whole number (0 of an infinite
-// one), and x times 2^power, 0 or infinite where it is.
+// x - round(x), and 0 for infinite x; a single AVX-512 instruction.
 HWY_INLINE Vector<float> Fraction(Vector<float> x) {
   return {_mm512_reduce_ps(x.raw, 0)};
 }
 HWY_INLINE Vector<double> Fraction(Vector<double> x) {
   return {_mm512_reduce_pd(x.raw, 0)};
 }
+// x * 2^power with underflow to 0 and overflow to infinity; a single AVX-512
+// instruction.
 HWY_INLINE Vector<float> TimesPowerOfTwo(Vector<float> x, Vector<float> power) {
   return {_mm512_scalef_ps(x.raw, power.raw)};
 }
@@ -89,14 +92,15 @@ HWY_INLINE Vector<double> TimesPowerOfTwo(Vector<double> x,
   return {_mm512_scalef_pd(x.raw, power.raw)};
 }
 
-// 2^x for every x, to about one unit in the last place; NaN stays NaN.
+// 2^x for any x, to about one unit in the last place. NaN stays NaN.
 template <typename T>
 HWY_INLINE Vector<T> Exp2(Vector<T> x) {
   const auto rest = Fraction(x);
   return TimesPowerOfTwo(Exp2OfFraction<T>(rest), hn::Sub(x, rest));
 }
 
-// The same, where something huge will do for what is too large or NaN.
+// 2^x where the caller accepts any huge value for overflow and for NaN. With
+// AVX-512 the exact Exp2() costs nothing extra.
 template <typename T>
 HWY_INLINE Vector<T> Exp2OrHuge(Vector<T> x) {
   return Exp2<T>(x);
@@ -104,8 +108,8 @@ HWY_INLINE Vector<T> Exp2OrHuge(Vector<T> x) {
 
 #else
 
-// 2^x for x <= 0; 0 where the result would not be a normal number, -inf
-// included. NaN stays NaN.
+// 2^x for x <= 0, including -inf; 0 where the result would not be a normal
+// number. NaN stays NaN.
 template <typename T>
 HWY_INLINE Vector<T> Exp2(Vector<T> x) {
   constexpr Tag<T> d;
@@ -114,13 +118,15 @@ HWY_INLINE Vector<T> Exp2(Vector<T> x) {
                         hn::IfThenZeroElse(vanishes, Exp2Bounded<T>(x)));
 }
 
-// 2^x, or about the smallest normal number if it is less; 2^120 or NaN, in
-// double 2^1000, of what is larger and of NaN.
+// 2^x where the caller accepts any huge value for overflow and for NaN. Results
+// below the smallest normal number become about that number. x above 120
+// (T = float) or 1000 (T = double) yields 2^120 or 2^1000; NaN yields the same
+// or NaN.
 template <typename T>
 HWY_INLINE Vector<T> Exp2OrHuge(Vector<T> x) {
-  // Of a NaN and a number, Min takes the number, if that comes second.
-  constexpr T kMost = sizeof(T) == 4 ? 120 : 1000;
-  return Exp2Bounded<T>(hn::Min(x, hn::Set(Tag<T>(), kMost)));
+  // If x is NaN, Min() returns its second operand on x86.
+  constexpr T kMaxExponent = sizeof(T) == 4 ? 120 : 1000;
+  return Exp2Bounded<T>(hn::Min(x, hn::Set(Tag<T>(), kMaxExponent)));
 }
 
 #endif

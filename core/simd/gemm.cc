@@ -17,8 +17,9 @@ namespace locus {
 namespace HWY_NAMESPACE {
 namespace {
 
-// A tile of the result is so many rows by two vectors: one register for each
-// sum, two for the right factor, one for a broadcast.
+// Rows of a result tile, which is two vectors wide. The tile keeps one register
+// per sum, two for the right-hand operand and one for a broadcast element of
+// the left-hand operand.
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
 constexpr int64_t kTileRows = 12;
 #else
@@ -29,8 +30,8 @@ constexpr int64_t PanelColumns() {
   return 2 * Lanes<T>();
 }
 
-// Steps through the shared axis: where the next numbers of both factors are.
-struct Steps {
+// Distances between elements of both operands, in elements.
+struct Strides {
   int64_t left_row;   // from one row of the tile to the next
   int64_t left_next;  // from one term of the sums to the next
   int64_t right_next;
@@ -41,7 +42,7 @@ struct Steps {
 template <typename T, int kRows, int kVectors>
 HWY_INLINE void ComputeTile(const T* HWY_RESTRICT left,
                             const T* HWY_RESTRICT right, int64_t count,
-                            const Steps& steps, T* HWY_RESTRICT result,
+                            const Strides& strides, T* HWY_RESTRICT result,
                             int64_t result_stride, int64_t columns, bool add) {
   constexpr Tag<T> d;
   constexpr int64_t kLanes = Lanes<T>();
@@ -49,7 +50,7 @@ HWY_INLINE void ComputeTile(const T* HWY_RESTRICT left,
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kVectors; ++v) sum[r][v] = hn::Zero(d);
   }
-  // Unrolled less, the loop takes up to twice as long on some processors.
+  // With less unrolling the loop takes up to twice as long on some processors.
 #pragma GCC unroll 4
   for (int64_t n = 0; n < count; ++n) {
     Vector<T> y[kVectors];
@@ -57,13 +58,13 @@ HWY_INLINE void ComputeTile(const T* HWY_RESTRICT left,
       y[v] = hn::LoadU(d, right + v * kLanes);
     }
     for (int r = 0; r < kRows; ++r) {
-      const auto x = hn::Set(d, left[r * steps.left_row]);
+      const auto x = hn::Set(d, left[r * strides.left_row]);
       for (int v = 0; v < kVectors; ++v) {
         sum[r][v] = hn::MulAdd(x, y[v], sum[r][v]);
       }
     }
-    left += steps.left_next;
-    right += steps.right_next;
+    left += strides.left_next;
+    right += strides.right_next;
   }
   if (columns >= kVectors * kLanes) {
     for (int r = 0; r < kRows; ++r) {
@@ -87,13 +88,13 @@ HWY_INLINE void ComputeTile(const T* HWY_RESTRICT left,
   }
 }
 
-// All rows of one panel of the result.
+// Computes all rows of one panel of the result.
 template <typename T, int kVectors>
 void ComputePanel(const T* left, const T* right, int64_t count,
-                  const Steps& steps, MatrixView<T> result, bool add) {
+                  const Strides& strides, MatrixView<T> result, bool add) {
   const auto tile = [&](auto rows, int64_t i) {
     ComputeTile<T, decltype(rows)::value, kVectors>(
-        left + i * steps.left_row, right, count, steps, result.row(i),
+        left + i * strides.left_row, right, count, strides, result.row(i),
         result.stride, result.columns, add);
   };
   int64_t i = 0;
@@ -117,19 +118,20 @@ void ComputePanel(const T* left, const T* right, int64_t count,
   if (i < result.rows) tile(std::integral_constant<int, 1>(), i);
 }
 
-// All panels; right_panel: from one panel of the right factor to the next.
+// Computes all panels of the result. right_panel: elements from one panel of
+// the right-hand operand to the next.
 template <typename T>
 void Compute(const T* left, const T* right, int64_t right_panel, int64_t count,
-             const Steps& steps, MatrixView<T> result, bool add) {
+             const Strides& strides, MatrixView<T> result, bool add) {
   constexpr int64_t kColumns = PanelColumns<T>();
   for (int64_t j = 0; j < result.columns; j += kColumns) {
     const int64_t columns = std::min(kColumns, result.columns - j);
     const MatrixView<T> panel = result.Columns(j, columns);
     const T* const from = right + j / kColumns * right_panel;
     if (columns <= Lanes<T>()) {
-      ComputePanel<T, 1>(left, from, count, steps, panel, add);
+      ComputePanel<T, 1>(left, from, count, strides, panel, add);
     } else {
-      ComputePanel<T, 2>(left, from, count, steps, panel, add);
+      ComputePanel<T, 2>(left, from, count, strides, panel, add);
     }
   }
 }
@@ -137,17 +139,17 @@ void Compute(const T* left, const T* right, int64_t right_panel, int64_t count,
 template <typename T>
 void MultiplyImpl(MatrixView<const T> a, const T* b, int64_t b_rows,
                   MatrixView<T> c, bool add) {
-  const Steps steps{
+  const Strides strides{
       .left_row = a.stride, .left_next = 1, .right_next = PanelColumns<T>()};
-  Compute<T>(a.data, b, b_rows * PanelColumns<T>(), a.columns, steps, c, add);
+  Compute<T>(a.data, b, b_rows * PanelColumns<T>(), a.columns, strides, c, add);
 }
 
 template <typename T>
 void AddTransposedProductImpl(MatrixView<const T> a, MatrixView<const T> b,
                               MatrixView<T> c) {
-  const Steps steps{
+  const Strides strides{
       .left_row = 1, .left_next = a.stride, .right_next = b.stride};
-  Compute<T>(a.data, b.data, PanelColumns<T>(), a.rows, steps, c,
+  Compute<T>(a.data, b.data, PanelColumns<T>(), a.rows, strides, c,
              /*add=*/true);
 }
 
@@ -255,15 +257,15 @@ template class PackedMatrix<double>;
 
 template <>
 void Multiply(MatrixView<const float> a, const PackedMatrix<float>& b,
-              MatrixView<float> c, Into into) {
+              MatrixView<float> c, Accumulate into) {
   HWY_DYNAMIC_DISPATCH(MultiplyF32)
-  (a, b.data(), b.rows(), c, into == Into::kAdd);
+  (a, b.data(), b.rows(), c, into == Accumulate::kAdd);
 }
 template <>
 void Multiply(MatrixView<const double> a, const PackedMatrix<double>& b,
-              MatrixView<double> c, Into into) {
+              MatrixView<double> c, Accumulate into) {
   HWY_DYNAMIC_DISPATCH(MultiplyF64)
-  (a, b.data(), b.rows(), c, into == Into::kAdd);
+  (a, b.data(), b.rows(), c, into == Accumulate::kAdd);
 }
 template <>
 void AddTransposedProduct(MatrixView<const float> a, MatrixView<const float> b,

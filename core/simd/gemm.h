@@ -1,7 +1,9 @@
-// Products of matrices, compiled for every instruction set that pays and chosen
-// at run time: what Eigen does in one binary only if that binary is built for
-// one machine. One thread; callers split the work. The same numbers in, the
-// same bits out, on one instruction set.
+// Matrix multiplication (GEMM) for float and double.
+//
+// Compiled for several instruction sets; the best one is selected at run time,
+// which Eigen does not offer. Every function runs on the calling thread;
+// callers divide the work among threads themselves. Results are bitwise
+// reproducible on one instruction set.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +13,22 @@
 
 namespace locus {
 
-// The right factor of products: copied once into panels as wide as the kernel's
-// tile, then read in order by any number of products. T is float or double.
+// The right-hand operand of a product, packed into panels as wide as the
+// kernel's tile so that the kernel reads it sequentially. Pack once, then
+// multiply any number of times. T is float or double. Concurrent products may
+// read one packed matrix; packing needs exclusive access.
 template <typename T>
 class PackedMatrix {
  public:
-  // Takes over b: [k, n].
+  // Copies b: [k, n]. Reuses the buffer if it is large enough.
   void Pack(MatrixView<const T> b);
-  // Takes over the transpose of b: [n, k].
+  // Copies the transpose of b: [n, k]. Reuses the buffer if it is large enough.
   void PackTransposed(MatrixView<const T> b);
 
   int64_t rows() const { return rows_; }
   int64_t columns() const { return columns_; }
   const T* data() const { return buffer_.get(); }
-  // The numbers that a packed matrix of that size occupies at most.
+  // Number of elements, padding included, of a packed [rows, columns] matrix.
   static int64_t Size(int64_t rows, int64_t columns);
 
  private:
@@ -36,23 +40,23 @@ class PackedMatrix {
   int64_t columns_ = 0;
 };
 
-// What a product does with what the result held before.
-enum class Into { kReplace, kAdd };
+// Whether a product replaces the contents of its result or is added to them.
+enum class Accumulate { kReplace, kAdd };
 
-// c = a b, or c += a b: a [m, k], b [at least k, at least n], c [m, n]. Of a
-// larger b, the upper left part counts.
+// c = a b, or c += a b with Accumulate::kAdd. a: [m, k], c: [m, n]. b must have
+// at least k rows and n columns; only its upper left [k, n] part is used.
 template <typename T>
 void Multiply(MatrixView<const T> a, const PackedMatrix<T>& b, MatrixView<T> c,
-              Into into = Into::kReplace);
+              Accumulate into = Accumulate::kReplace);
 
-// c += a' b: a [m, k], b [m, n], c [k, n]. Reads up to Matrix::kSlack numbers
-// past the end of b.
+// c += transpose(a) b. a: [m, k], b: [m, n], c: [k, n]. Reads up to
+// Matrix::kSlack elements past the end of b.
 template <typename T>
 void AddTransposedProduct(MatrixView<const T> a, MatrixView<const T> b,
                           MatrixView<T> c);
 
-// The instruction set that products run on, such as "AVX2". Sums are rounded
-// differently on another.
+// Name of the instruction set that was selected, such as "AVX2". Results on
+// different instruction sets differ in rounding.
 const char* InstructionSet();
 
 }  // namespace locus

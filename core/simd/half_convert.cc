@@ -25,13 +25,13 @@ using Bits = hn::Vec<decltype(kBits)>;
 using Shorts = hn::Vec<decltype(kShorts)>;
 constexpr int64_t kLanes = hn::MaxLanes(kFloats);
 
-// The lower sixteen bits of each lane; the upper ones are zero.
+// Narrows each lane to its lower 16 bits; the upper 16 bits must be zero.
 HWY_INLINE Shorts Lower(Bits bits) {
   return hn::DemoteTo(kShorts,
                       hn::BitCast(hn::RebindToSigned<decltype(kBits)>(), bits));
 }
 
-// A half is a float with 5 bits of exponent and 10 of mantissa.
+// IEEE 754 binary16: 5 bits of exponent, 10 of mantissa.
 struct Half {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
   static constexpr hn::Rebind<hwy::float16_t, hn::ScalableTag<float>> kHalves{};
@@ -47,14 +47,15 @@ struct Half {
     const Bits magnitude =
         hn::ShiftLeft<13>(hn::And(all, hn::Set(kBits, 0x7fff)));
     const Bits sign = hn::ShiftLeft<16>(hn::And(all, hn::Set(kBits, 0x8000)));
-    // The exponent's bias grows by 112; infinity's exponent by as much again.
+    // The exponent bias is 112 larger in float. Infinity and NaN need another
+    // 112 to reach float's maximum exponent.
     const Bits bias = hn::Set(kBits, 112u << 23);
     const Bits biased = hn::Add(magnitude, bias);
     const auto is_special =
         hn::Ge(hn::BitCast(kFloats, magnitude),
                hn::BitCast(kFloats, hn::Set(kBits, 31u << 23)));
-    // Without an exponent there is no leading one either: subtract the one
-    // that the bias has brought in.
+    // Subnormals have no implicit leading one: subtract the one that adding
+    // the bias introduced.
     const Bits one_more = hn::Add(biased, hn::Set(kBits, 1u << 23));
     const Floats subnormal =
         hn::Sub(hn::BitCast(kFloats, one_more),
@@ -73,13 +74,14 @@ struct Half {
     const Bits bits = hn::BitCast(kBits, magnitude);
     const Bits sign =
         hn::ShiftRight<16>(hn::AndNot(bits, hn::BitCast(kBits, value)));
-    // Half of the last place, less one if it is even already, then the bias.
+    // Round to nearest even: add half a unit in the last place, minus one if
+    // the last bit is even. Then adjust the exponent bias.
     const Bits odd = hn::And(hn::ShiftRight<13>(bits), hn::Set(kBits, 1));
     const Bits rounded = hn::Add(bits, hn::Add(odd, hn::Set(kBits, 0xfff)));
     Bits result =
         hn::ShiftRight<13>(hn::Sub(rounded, hn::Set(kBits, 112u << 23)));
-    // Below 2^-14 the last place is 2^-24 throughout: that of floats around
-    // 1/2, which addition rounds to.
+    // Below 2^-14 all halves are multiples of 2^-24, which is the spacing of
+    // floats in [1/2, 1): adding 1/2 rounds to it.
     const Bits fixed =
         hn::Sub(hn::BitCast(kBits, hn::Add(magnitude, hn::Set(kFloats, 0.5f))),
                 hn::Set(kBits, 126u << 23));
@@ -99,7 +101,7 @@ struct Half {
 #endif
 };
 
-// The upper half of a float.
+// bfloat16: the upper 16 bits of a float.
 struct BFloat {
   static HWY_INLINE Floats Widen(Shorts value) {
     return hn::BitCast(kFloats, hn::ShiftLeft<16>(hn::PromoteTo(kBits, value)));
@@ -108,7 +110,8 @@ struct BFloat {
     const Bits bits = hn::BitCast(kBits, value);
     const Bits odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(kBits, 1));
     const Bits rounded = hn::Add(bits, hn::Add(odd, hn::Set(kBits, 0x7fff)));
-    // What makes a NaN may stand in the lower half alone.
+    // The mantissa of a NaN may be zero in its upper 16 bits: set the quiet
+    // bit so that it stays a NaN.
     const Bits quiet = hn::Or(bits, hn::Set(kBits, 0x400000));
     const Floats result =
         hn::IfThenElse(hn::Eq(value, value), hn::BitCast(kFloats, rounded),
@@ -117,22 +120,22 @@ struct BFloat {
   }
 };
 
-// Sources and targets come out of messages: they may be at odd addresses. The
-// last few numbers pass through a vector of their own.
+// Converts `count` elements. The 16-bit data may have any alignment because it
+// points into messages. The last partial vector goes through a padded buffer.
 template <typename Format>
 void Widen(const void* source, int64_t count, float* target) {
   const char* bytes = static_cast<const char*>(source);
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    HWY_ALIGN uint16_t some[kLanes];
-    std::memcpy(some, bytes + 2 * i, sizeof(some));
-    hn::StoreU(Format::Widen(hn::Load(kShorts, some)), kFloats, target + i);
+    HWY_ALIGN uint16_t buffer[kLanes];
+    std::memcpy(buffer, bytes + 2 * i, sizeof(buffer));
+    hn::StoreU(Format::Widen(hn::Load(kShorts, buffer)), kFloats, target + i);
   }
   if (i >= count) return;
-  HWY_ALIGN uint16_t some[kLanes] = {};
+  HWY_ALIGN uint16_t buffer[kLanes] = {};
   HWY_ALIGN float wide[kLanes];
-  std::memcpy(some, bytes + 2 * i, 2 * (count - i));
-  hn::Store(Format::Widen(hn::Load(kShorts, some)), kFloats, wide);
+  std::memcpy(buffer, bytes + 2 * i, 2 * (count - i));
+  hn::Store(Format::Widen(hn::Load(kShorts, buffer)), kFloats, wide);
   std::memcpy(target + i, wide, (count - i) * sizeof(float));
 }
 
@@ -141,16 +144,16 @@ void Narrow(const float* source, int64_t count, void* target) {
   char* bytes = static_cast<char*>(target);
   int64_t i = 0;
   for (; i + kLanes <= count; i += kLanes) {
-    HWY_ALIGN uint16_t some[kLanes];
-    hn::Store(Format::Narrow(hn::LoadU(kFloats, source + i)), kShorts, some);
-    std::memcpy(bytes + 2 * i, some, sizeof(some));
+    HWY_ALIGN uint16_t buffer[kLanes];
+    hn::Store(Format::Narrow(hn::LoadU(kFloats, source + i)), kShorts, buffer);
+    std::memcpy(bytes + 2 * i, buffer, sizeof(buffer));
   }
   if (i >= count) return;
   HWY_ALIGN float wide[kLanes] = {};
-  HWY_ALIGN uint16_t some[kLanes];
+  HWY_ALIGN uint16_t buffer[kLanes];
   std::memcpy(wide, source + i, (count - i) * sizeof(float));
-  hn::Store(Format::Narrow(hn::Load(kFloats, wide)), kShorts, some);
-  std::memcpy(bytes + 2 * i, some, 2 * (count - i));
+  hn::Store(Format::Narrow(hn::Load(kFloats, wide)), kShorts, buffer);
+  std::memcpy(bytes + 2 * i, buffer, 2 * (count - i));
 }
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Numbers of sixteen bits to single precision and back.
+// Vectorised conversion between 16-bit floating-point formats and float.
 //
-// Widening is exact. Narrowing rounds to nearest, ties to even, through
-// subnormals and into infinity. NaNs stay NaNs. Neither side needs any
-// alignment beyond that of float.
+// Half is IEEE 754 binary16; BFloat is bfloat16. Widening is exact. Narrowing
+// rounds to nearest, ties to even, and handles subnormals and overflow to
+// infinity. NaNs stay NaNs. 16-bit data may have any alignment; floats need the
+// alignment of float.
 #pragma once
 
 #include <cstdint>

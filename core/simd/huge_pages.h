@@ -1,32 +1,39 @@
-// Large buffers want huge pages, and core knows no system to ask for them.
+// Allocation of large buffers in huge pages.
 //
-// A page of 4 KiB costs a fault when it is first touched, and faults cost more
-// than the bytes: 32 MiB take 24 ms to fill for the first time and 3 ms ever
-// after (two cores of a virtual machine, Linux 6.18). In huge pages the first
-// time takes 3.4 ms. Whoever runs core may therefore say how to ask for them;
-// until then memory is what the allocator gives.
+// The first write to each 4 KiB page causes a page fault, and for large buffers
+// the faults cost more than the writes: filling 32 MiB takes 24 ms the first
+// time and 3 ms after that, but 3.4 ms the first time in huge pages (two cores
+// of a virtual machine, Linux 6.18).
+//
+// core makes no system calls, so the application installs a function that
+// requests huge pages, for example with madvise(). Without one, buffers use the
+// allocator's default pages.
 #pragma once
 
 #include <cstddef>
 
 namespace locus {
 
-// The usual size of a huge page; a buffer in whole pages of this size has no
-// other page in it.
+// Default huge page size on x86-64 and AArch64. Large buffers are aligned to it
+// and are multiples of it, so that they share no page with other data.
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
-// From here on glibc takes memory from the system for each buffer, and gives it
-// back with it. Smaller ones are used again.
+// Minimum size of a buffer in huge pages. From this size on, glibc maps each
+// buffer separately and unmaps it when it is freed, so that every allocation
+// faults again; smaller blocks are reused.
 inline constexpr size_t kHugeBufferBytes = size_t{32} << 20;
 
-// Called for every new buffer of kHugeBufferBytes and more, before its owner
-// touches it.
+// Requests huge pages for a new buffer. Called once for each buffer of
+// kHugeBufferBytes or more, before its first use.
 using AskForHugePages = void (*)(void* data, size_t bytes);
 
-// For the whole process; null: nobody asks. Thread-safe.
+// Installs the request function for the whole process; null removes it.
+// Thread-safe.
 void SetAskForHugePages(AskForHugePages ask);
 
-// Uninitialised, in whole huge pages. Throws std::bad_alloc.
+// Allocates uninitialised memory, rounded up to whole huge pages. Throws
+// std::bad_alloc.
 void* AllocateHugeBuffer(size_t bytes);
+// Frees a buffer that AllocateHugeBuffer() returned.
 void FreeHugeBuffer(void* data);
 
 }  // namespace locus

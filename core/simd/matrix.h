@@ -1,4 +1,4 @@
-// Dense matrices of single or double precision, row-major.
+// Dense row-major matrices of float or double.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,9 @@
 
 namespace locus {
 
-// Someone's matrix: rows of `columns` numbers, `stride` apart.
+// A matrix that is not owned: `rows` rows of `columns` elements, with `stride`
+// elements from the start of one row to the next. The elements must outlive the
+// view.
 template <typename T>
 struct MatrixView {
   T* data = nullptr;
@@ -24,29 +26,32 @@ struct MatrixView {
   MatrixView Columns(int64_t first, int64_t count) const {
     return {data + first, rows, count, stride};
   }
-  // Reading is always allowed.
+  // Implicit conversion to a read-only view.
   // NOLINTNEXTLINE(google-explicit-constructor)
   operator MatrixView<const T>() const requires(!std::is_const_v<T>) {
     return {data, rows, columns, stride};
   }
 };
 
-// A matrix of its own, that grows to the largest size asked for and keeps it.
+// An owned matrix that can be resized without reallocation up to the largest
+// size it has had. Use it for scratch memory that is reused across calls.
 //
-// Rows are padded so that successive ones do not compete for the same lines of
-// a cache, and a vector read past the last element stays inside.
+// Rows are padded so that successive rows map to different cache sets, and the
+// buffer ends with kSlack spare elements so that a vector load past the last
+// element stays in bounds.
 template <typename T>
 class Matrix {
  public:
-  // Numbers of padding that a reader of vectors may touch.
+  // Number of elements past the end that may be read.
   static constexpr int64_t kSlack = 64;
 
-  // The numbers that a matrix of that size occupies.
+  // Number of elements, padding included, of a [rows, columns] matrix.
   static int64_t Size(int64_t rows, int64_t columns) {
     return rows * Stride(columns) + kSlack;
   }
 
-  // Uninitialised, whatever it held before; padding is always finite.
+  // Sets the size. The contents are unspecified afterwards, but the padding is
+  // always finite.
   MatrixView<T> Resize(int64_t rows, int64_t columns) {
     const int64_t size = Size(rows, columns);
     if (size > capacity_) {

@@ -1,6 +1,6 @@
-// What kernels call vectors, for one instruction set.
+// Short names for Highway's vector types.
 //
-// Included once for each target; see core/simd/simd.h.
+// Included once per instruction set; see core/simd/simd.h.
 #if defined(LOCUS_CORE_SIMD_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_SIMD_SIMD_INL_H_
 #undef LOCUS_CORE_SIMD_SIMD_INL_H_
@@ -18,6 +18,8 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
+// The largest vector of T on this instruction set: its tag, its type and its
+// number of lanes.
 template <typename T>
 using Tag = hn::ScalableTag<T>;
 template <typename T>

@@ -1,9 +1,10 @@
-// Which instruction sets our kernels are compiled for.
+// Selects the instruction sets that vectorised code is compiled for.
 //
-// The generic build runs everywhere; the steps left out here gain little over
-// the next lower one and cost compile time. A kernel's file includes this
-// before anything of Highway, says its own name, and goes on as Highway's
-// foreach_target.h describes:
+// The binary contains code for several instruction sets and runs on any
+// processor of its architecture. The sets disabled here gain little over the
+// next lower one and cost compile time. A vectorised .cc file includes this
+// header before any Highway header, defines HWY_TARGET_INCLUDE as its own path,
+// and continues as Highway's foreach_target.h describes:
 //
 //   #include "core/simd/simd.h"
 //
@@ -16,9 +17,9 @@
 //   #include "core/simd/simd-inl.h"
 #pragma once
 
-// Highway defines it, as none, with its first header.
+// Highway defines HWY_DISABLED_TARGETS as 0 if it is undefined.
 #ifdef HWY_DISABLED_TARGETS
-#error "core/simd/simd.h has to come before any header of Highway"
+#error "core/simd/simd.h must be included before any Highway header"
 #endif
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)

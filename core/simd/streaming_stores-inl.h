@@ -1,6 +1,8 @@
-// Stores of vectors, through the cache or past it. To be included by files that
-// are compiled once for each instruction set.
-#if defined(LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+// Vector stores with a compile-time choice between cached and streaming.
+//
+// Included once per instruction set; see core/simd/simd.h.
+#if defined(LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_
 #undef LOCUS_CORE_SIMD_STREAMING_STORES_INL_H_
 #else
@@ -15,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// Whether vectors may be written past the cache to every address that lies a
-// multiple of `step` bytes from `target`.
+// Whether `target` and all addresses at multiples of `step` bytes from it are
+// aligned for streaming stores.
 HWY_INLINE bool IsAligned(const void* target, int64_t step) {
   constexpr uint64_t kBytes =
       hwy::HWY_NAMESPACE::MaxLanes(hwy::HWY_NAMESPACE::ScalableTag<uint8_t>());
@@ -25,23 +27,24 @@ HWY_INLINE bool IsAligned(const void* target, int64_t step) {
          0;
 }
 
-// With kPast, `to` is aligned.
-template <bool kPast, class D, class V>
-HWY_INLINE void Put(D d, V v, hwy::HWY_NAMESPACE::TFromD<D>* to) {
-  if constexpr (kPast) {
+// Stores a vector. With kStreaming, `to` must be aligned to the vector size.
+template <bool kStreaming, class D, class V>
+HWY_INLINE void StoreVector(D d, V v, hwy::HWY_NAMESPACE::TFromD<D>* to) {
+  if constexpr (kStreaming) {
     hwy::HWY_NAMESPACE::Stream(v, d, to);
   } else {
     hwy::HWY_NAMESPACE::StoreU(v, d, to);
   }
 }
 
-// a[0], b[0], a[1], b[1], ...
-template <bool kPast, class D, class V>
-HWY_INLINE void PutAlternating(D d, V a, V b,
-                               hwy::HWY_NAMESPACE::TFromD<D>* to) {
+// Stores a[0], b[0], a[1], b[1], ... With kStreaming, `to` must be aligned to
+// the vector size.
+template <bool kStreaming, class D, class V>
+HWY_INLINE void StoreInterleaved(D d, V a, V b,
+                                 hwy::HWY_NAMESPACE::TFromD<D>* to) {
   namespace hn = hwy::HWY_NAMESPACE;
-  if constexpr (kPast) {
-    // Compilers see through the array.
+  if constexpr (kStreaming) {
+    // Compilers keep this array in registers.
     constexpr size_t kLanes = hn::MaxLanes(D());
     HWY_ALIGN hn::TFromD<D> both[2 * kLanes];
     hn::StoreInterleaved2(a, b, d, both);

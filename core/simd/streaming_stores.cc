@@ -18,14 +18,16 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void CopyPastCache(const uint8_t* source, int64_t bytes, uint8_t* target) {
+// Copies with streaming stores. The unaligned bytes at both ends of the target
+// are copied with memcpy().
+void CopyStreaming(const uint8_t* source, int64_t bytes, uint8_t* target) {
   const hn::ScalableTag<uint8_t> d;
   constexpr int64_t kBytes = hn::MaxLanes(hn::ScalableTag<uint8_t>());
-  const int64_t before = std::min(
+  const int64_t unaligned = std::min(
       bytes, -static_cast<int64_t>(reinterpret_cast<uintptr_t>(target)) &
                  (kBytes - 1));
-  std::memcpy(target, source, before);
-  int64_t i = before;
+  std::memcpy(target, source, unaligned);
+  int64_t i = unaligned;
   for (; i + kBytes <= bytes; i += kBytes) {
     hn::Stream(hn::LoadU(d, source + i), d, target + i);
   }
@@ -41,12 +43,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace locus {
 
-HWY_EXPORT(CopyPastCache);
+HWY_EXPORT(CopyStreaming);
 
-void Copy(const void* source, int64_t bytes, void* target, Writes writes) {
+void Copy(const void* source, int64_t bytes, void* target, StorePolicy policy) {
   if (bytes <= 0) return;
-  if (writes == Writes::kPastCache) {
-    HWY_DYNAMIC_DISPATCH(CopyPastCache)
+  if (policy == StorePolicy::kStreaming) {
+    HWY_DYNAMIC_DISPATCH(CopyStreaming)
     (static_cast<const uint8_t*>(source), bytes, static_cast<uint8_t*>(target));
   } else {
     std::memcpy(target, source, bytes);

@@ -1,24 +1,25 @@
-// How results reach memory.
+// Streaming (non-temporal) stores for large results.
 #pragma once
 
 #include <cstdint>
 
 namespace locus {
 
-// What is read again soon should stay in the cache. What is larger than the
-// cache would only pass through it: each line is first fetched, then
-// overwritten, then written back. Past the cache it is written once, at up to
-// twice the speed.
-enum class Writes { kThroughCache, kPastCache };
+// How a result is written to memory. Results that are read again soon should
+// stay in the cache (kCached). For results larger than the cache, kStreaming
+// uses non-temporal stores, which avoid reading each cache line before it is
+// overwritten and are up to twice as fast.
+enum class StorePolicy { kCached, kStreaming };
 
-// What writing that much is best done with.
-inline Writes WritesFor(int64_t bytes) {
+// The faster policy for a result of that size.
+inline StorePolicy StorePolicyFor(int64_t bytes) {
   constexpr int64_t kLargerThanCaches = int64_t{16} << 20;
-  return bytes >= kLargerThanCaches ? Writes::kPastCache
-                                    : Writes::kThroughCache;
+  return bytes >= kLargerThanCaches ? StorePolicy::kStreaming
+                                    : StorePolicy::kCached;
 }
 
-// Copies bytes of any alignment that do not overlap.
-void Copy(const void* source, int64_t bytes, void* target, Writes writes);
+// memcpy() with a store policy. Source and target may have any alignment and
+// must not overlap.
+void Copy(const void* source, int64_t bytes, void* target, StorePolicy policy);
 
 }  // namespace locus

@@ -1,4 +1,4 @@
-"""Cases of Attend over heads: every option, alone and in random combination."""
+"""Test cases of Attend for heads: each option, alone and in random combinations."""
 
 import json
 
@@ -13,16 +13,16 @@ import streams
 
 def attend_case(name, scheme, q, k, v, options=None):
     case = {"name": name, "scheme": scheme, "q": q, "k": k, "v": v, "options": options or {}}
-    answer = ref.attend(case)
-    case["expect"] = {"output": neutral.from_array(answer["output"]),
-                      "log_sum_exp": neutral.from_array(answer["log_sum_exp"])}
+    result = ref.attend(case)
+    case["expect"] = {"output": neutral.from_array(result["output"]),
+                      "log_sum_exp": neutral.from_array(result["log_sum_exp"])}
     if case["options"].get("return_weights"):
-        case["expect"]["weights"] = neutral.from_array(answer["weights"])
+        case["expect"]["weights"] = neutral.from_array(result["weights"])
     return case
 
 
 def head_scheme(stream, heads, dim, causal):
-    """A scheme that acts on heads, with some of its parameters."""
+    """A random scheme that acts on heads, with random parameters."""
     kind = stream.choice(["none", "rope", "rope", "alibi", "t5_bias"])
     if kind == "rope" and dim >= 2:
         parameters = {"layout": stream.choice(["INTERLEAVED", "HALF_SPLIT"]),
@@ -65,7 +65,7 @@ def draw_mask(stream, shape, as_bool):
 
 
 def head_options(stream, batch, heads, queries, keys):
-    """Every option now and then, in any combination."""
+    """A random combination of options."""
     options = {}
     if stream.below(2):
         options["causal"] = True
@@ -90,7 +90,7 @@ def head_options(stream, batch, heads, queries, keys):
 
 
 def random_attend(number, limit=5):
-    """One case of the seeded family; `limit` bounds its extents."""
+    """One case of a seeded family; `limit` bounds its extents."""
     stream = streams.Stream(number, "golden.attend")
     kv_heads = 1 + stream.below(2)
     batch, heads = 1 + stream.below(2), kv_heads * (1 + stream.below(3))
@@ -106,7 +106,7 @@ def random_attend(number, limit=5):
 
 
 def mask_shape_cases():
-    """Each broadcast shape once as bool and once as numbers."""
+    """Each broadcast shape, once as a boolean mask and once as an additive mask."""
     cases = []
     for number, shape in enumerate(mask_shapes(2, 2, 3, 4)):
         for as_bool in (True, False):
@@ -122,10 +122,10 @@ def mask_shape_cases():
 def masked_row_cases():
     stream = streams.Stream(20, "golden.masked")
     q, k, v = (inputs.tensor(stream, 1, 2, *shape) for shape in ((3, 4), (4, 4), (4, 2)))
-    spoilt = json.loads(json.dumps(v))
+    with_nan = json.loads(json.dumps(v))
     for value in range(6, 8):  # the last key of head 0
-        spoilt["data"][value] = "nan"
-        spoilt["data"][value + 8] = "inf"
+        with_nan["data"][value] = "nan"
+        with_nan["data"][value + 8] = "inf"
     no_key = {"shape": [3, 4], "bool": True, "data": [1, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1, 0]}
     hidden = {"shape": [4], "data": [0.0, 0.5, 0.0, "-inf"]}
     large = {"shape": [3, 4], "data": [0.0, -32768.0, 0.0, 0.0] + [-32768.0] * 4 + [0.0] * 4}
@@ -135,11 +135,11 @@ def masked_row_cases():
                     {"mask": no_key, "return_weights": True}),
         attend_case("masked/all of it", {"rope": {}}, q, k, v,
                     {"mask": {"shape": [], "bool": True, "data": [0]}, "return_weights": True}),
-        attend_case("masked/nan values, bool", {"none": {}}, q, k, spoilt,
+        attend_case("masked/nan values, bool", {"none": {}}, q, k, with_nan,
                     {"mask": {"shape": [4], "bool": True, "data": [1, 1, 1, 0]}}),
-        attend_case("masked/nan values, additive", {"none": {}}, q, k, spoilt, {"mask": hidden}),
-        attend_case("masked/nan values, causal", {"alibi": {}}, q, k, spoilt, {"causal": True}),
-        attend_case("masked/nan keys, window", {"none": {}}, q, spoilt_keys(k), v,
+        attend_case("masked/nan values, additive", {"none": {}}, q, k, with_nan, {"mask": hidden}),
+        attend_case("masked/nan values, causal", {"alibi": {}}, q, k, with_nan, {"causal": True}),
+        attend_case("masked/nan keys, window", {"none": {}}, q, keys_with_nan(k), v,
                     {"window": 2, "causal": True, "return_weights": True}),
         attend_case("masked/large negative is not -inf", {"none": {}}, q, zeros, v,
                     {"mask": large, "return_weights": True}),
@@ -148,15 +148,15 @@ def masked_row_cases():
     ]
 
 
-def spoilt_keys(k):
-    spoilt = json.loads(json.dumps(k))
+def keys_with_nan(k):
+    with_nan = json.loads(json.dumps(k))
     for channel in range(12, 16):  # the last key of head 0, past every query
-        spoilt["data"][channel] = "nan"
-    return spoilt
+        with_nan["data"][channel] = "nan"
+    return with_nan
 
 
 def decoding_cases():
-    """One query at the end, far positions, extremes of sizes."""
+    """A single query at the end, large positions, and extreme sizes."""
     stream = streams.Stream(21, "golden.decoding")
     q, k, v = (inputs.tensor(stream, 1, *shape) for shape in ((4, 1, 6), (1, 9, 6), (1, 9, 3)))
     far = {"query_positions": {"ids": [1000000]}, "key_positions": {"start": 999992, "count": 9}}
@@ -177,7 +177,7 @@ def decoding_cases():
 
 
 def scaling_attention_cases():
-    """Queries and keys are turned for the length of both."""
+    """RoPE scalings; the length of the call covers both queries and keys."""
     stream = streams.Stream(22, "golden.scaling")
     q, k, v = (inputs.tensor(stream, 1, *shape) for shape in ((2, 2, 8), (1, 5, 8), (1, 5, 3)))
     options = {"causal": True, "bottom_right": True}
@@ -188,8 +188,8 @@ def scaling_attention_cases():
             for place, extra in (("near", {}), ("far", far))]
 
 
-def breadth_attention_cases():
-    """The schemes beyond those that random cases draw."""
+def other_scheme_cases():
+    """Schemes that the random cases do not cover."""
     schemes = [("xpos", {}), ("xpos", {"layout": "HALF_SPLIT", "scale_base": 16.0}),
                ("kerple", {"seed": 3}), ("kerple", {"symmetric": True, "kernel": "POWER"}),
                ("kerple", {"kernel": "POWER", "p": [2.0, 0.5], "a": [1.0, 3.0]}),
@@ -213,6 +213,6 @@ def breadth_attention_cases():
 
 
 def all_cases():
-    return (masked_row_cases() + scaling_attention_cases() + breadth_attention_cases()
+    return (masked_row_cases() + scaling_attention_cases() + other_scheme_cases()
             + decoding_cases() + mask_shape_cases()
             + [random_attend(number) for number in range(48)])

@@ -1,4 +1,4 @@
-"""Cases of Encode: each scheme with its parameters, near and far."""
+"""Test cases of Encode: each scheme with its parameters, at small and large positions."""
 
 import numpy as np
 
@@ -8,13 +8,13 @@ import reference as ref
 import schemes
 import streams
 
-PLACES = [0, 1, 17, 1000000, 2 ** 31]
+POSITIONS = [0, 1, 17, 1000000, 2 ** 31]
 
 
 def encode_case(name, scheme, **request):
     case = {"name": name, "scheme": scheme, **request}
-    answer = ref.encode(case)
-    case["expect"] = {key: expected(value) for key, value in answer.items()}
+    result = ref.encode(case)
+    case["expect"] = {key: expected(value) for key, value in result.items()}
     return case
 
 
@@ -35,7 +35,7 @@ def sinusoidal_cases():
         for dim in (4, 5, 7, 16):
             cases.append(encode_case(f"sinusoidal/{layout}/{dim}",
                                      {"sinusoidal": {"layout": layout}},
-                                     positions={"ids": PLACES}, dim=dim))
+                                     positions={"ids": POSITIONS}, dim=dim))
         cases.append(encode_case(f"sinusoidal/{layout}/base",
                                  {"sinusoidal": {"layout": layout, "base": 500.0}},
                                  positions={"start": 998, "count": 5}, dim=6))
@@ -85,7 +85,7 @@ def rope_cases():
                 parameters["rotary_dim"] = rotary_dim
             cases.append(encode_case(
                 f"rope/{layout}/{dim} of which {rotary_dim}", {"rope": parameters},
-                positions={"ids": PLACES},
+                positions={"ids": POSITIONS},
                 input=inputs.tensor(streams.Stream(dim, f"golden.rope/{layout}"), 5, dim)))
         cases.append(encode_case(f"rope/{layout}/base", {"rope": {"layout": layout, "base": 5e5}},
                                  positions={"start": 131070, "count": 3}, dim=10))
@@ -95,7 +95,7 @@ def rope_cases():
 
 
 def scalings(pairs):
-    """Each scaling of RoPE by its defaults, and with every parameter, for so many pairs."""
+    """Each RoPE scaling with its defaults and with each parameter, for that many pairs."""
     ramp = [1 + k / 4 for k in range(pairs)]
     return [
         ("linear", {}), ("linear", {"factor": 4.0}),
@@ -125,7 +125,7 @@ def scalings(pairs):
 
 
 def scaling_cases():
-    """Lengths on either side of where length matters, which is 17 and 18 here."""
+    """Lengths below and above the thresholds of length-dependent scalings, 17 and 18 here."""
     cases = []
     for dim in (16, 20):
         for number, (name, parameters) in enumerate(scalings(dim // 2)):
@@ -150,7 +150,7 @@ def scaling_cases():
 
 
 def single_precision_cases():
-    """Far positions, where what frameworks compute and the truth part."""
+    """Large positions, at which single precision differs visibly from exact angles."""
     far = {"ids": [0, 1, 4097, 131071, 1000000]}
     cases = []
     for base in (1e4, 5e5, 1e6):
@@ -200,7 +200,7 @@ def alibi_cases():
 
 
 def t5_cases():
-    """A table whose values are the buckets' numbers shows every edge."""
+    """T5 biases. A table whose values are the bucket numbers reveals every edge."""
     cases = []
     for name, parameters in (
             ("causal", {}), ("bidirectional", {"bidirectional": True}),
@@ -284,7 +284,7 @@ def fire_cases():
     stream = streams.Stream(16, "golden.fire")
     layers = {"w1": inputs.tensor(stream, 6), "b1": inputs.tensor(stream, 6),
               "w2": inputs.tensor(stream, 2, 6), "b2": inputs.tensor(stream, 2)}
-    # Units that are flat, dead, or begin at the same place.
+    # Hidden units that are constant, always off, or that switch on at the same input.
     flat = {"w1": {"shape": [4], "data": [0.0, 0.0, 2.0, 4.0]},
             "b1": {"shape": [4], "data": [1.0, -1.0, -1.0, -2.0]},
             "w2": {"shape": [1, 4], "data": [1.0, 2.0, -3.0, 0.5]},
@@ -305,7 +305,7 @@ def fire_cases():
 
 
 def bucket_ends(parameters):
-    """Every rel at which the bucket differs from the one before, and that one."""
+    """Every rel whose bucket differs from that of its predecessor, and the predecessor."""
     rels = near_edges(parameters)
     buckets = [schemes.t5_bucket(rel, **parameters) for rel in rels]
     ends = {rels[0], rels[-1]}
@@ -316,7 +316,7 @@ def bucket_ends(parameters):
 
 
 def near_edges(parameters):
-    """All small distances, and those around each edge exact (max/exact)^(t / buckets)."""
+    """All small distances, and distances near each edge exact (max/exact)^(t / buckets)."""
     bucket_count = parameters.get("bucket_count", 32)
     exact = bucket_count // (4 if parameters.get("bidirectional") else 2)
     logarithmic = bucket_count // (2 if parameters.get("bidirectional") else 1) - exact
@@ -327,7 +327,7 @@ def near_edges(parameters):
 
 
 def random_positions(stream, count):
-    """Near, far or scattered."""
+    """A range at small positions, a range at large positions, or scattered ids."""
     kind = stream.below(3)
     if kind == 0:
         return {"start": stream.below(100), "count": count}
@@ -380,7 +380,7 @@ def random_parameters(stream, name, size):
 
 
 def random_scaling(stream, rotary_dim, dim):
-    """{} or {name: parameters}, for so many channels that turn of so many."""
+    """{} or {name: parameters}, for `rotary_dim` rotated channels of `dim`."""
     def number(low, high):
         return low + (high - low) * stream.uniform()
 
@@ -415,7 +415,7 @@ def random_scaling(stream, rotary_dim, dim):
 
 
 def random_encode(number):
-    """One case of a seeded family, for tests that want many."""
+    """One case of a seeded family, for tests that need many cases."""
     stream = streams.Stream(number, "golden.encode")
     name = stream.choice(["none", "sinusoidal", "learned", "rope", "rope", "rope", "alibi",
                           "t5_bias", "xpos", "kerple", "sandwich", "fire"])
@@ -439,5 +439,5 @@ def random_encode(number):
 
 def all_cases():
     return (none_cases() + sinusoidal_cases() + learned_cases() + rope_cases() + scaling_cases()
-            + single_precision_cases() + alibi_cases() + t5_cases() + xpos_cases() + kerple_cases() + sandwich_cases()
-            + fire_cases())
+            + single_precision_cases() + alibi_cases() + t5_cases() + xpos_cases()
+            + kerple_cases() + sandwich_cases() + fire_cases())

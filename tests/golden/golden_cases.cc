@@ -14,11 +14,11 @@
 namespace locus::golden {
 namespace {
 
-// What a test cannot do without ends it, with the reason.
+// Returns the value; ends the test program if there is none.
 template <typename T>
-T Must(absl::StatusOr<T> value, const std::string& what) {
+T Must(absl::StatusOr<T> value, const std::string& name) {
   if (value.ok()) return *std::move(value);
-  std::cerr << what << ": " << value.status() << std::endl;
+  std::cerr << name << ": " << value.status() << std::endl;
   std::abort();
 }
 
@@ -91,11 +91,11 @@ std::unique_ptr<Scheme> Request::MakeScheme() {
   Arguments arguments;
   for (const Parameter& parameter : info->parameters) {
     const std::string& key = parameter.name;
-    // `yarn.factor` stands inside `yarn`.
-    const Json::json_pointer place(
+    // The parameter `yarn.factor` is a member of the object `yarn`.
+    const Json::json_pointer path(
         absl::StrCat("/", absl::StrReplaceAll(key, {{".", "/"}})));
-    if (!parameters.contains(place)) continue;
-    const Json& value = parameters.at(place);
+    if (!parameters.contains(path)) continue;
+    const Json& value = parameters.at(path);
     switch (parameter.kind) {
       case ParameterKind::kNumber:
         arguments.Set(key, value.get<double>());
@@ -177,10 +177,11 @@ AttentionOptions Request::Options(int64_t query_count, int64_t key_count) {
 
 int64_t Request::max_position() const {
   int64_t max = 0;
-  for (const Json& place : {json_, json_.value("options", Json::object())}) {
+  for (const Json& object : {json_, json_.value("options", Json::object())}) {
     for (const char* key : {"positions", "query_positions", "key_positions"}) {
-      if (place.contains(key))
-        max = std::max(max, PositionsOf(place[key]).max());
+      if (object.contains(key)) {
+        max = std::max(max, PositionsOf(object[key]).max());
+      }
     }
   }
   return max;

@@ -1,7 +1,7 @@
-// The cases of goldens.json in core's terms.
+// Converts the cases of goldens.json to requests of core.
 //
-// The file is written by make_goldens.py, which says what a case looks like.
-// Its inputs are exact in every floating type, so that any case runs in any.
+// make_goldens.py writes the file and documents its format. Inputs are exact in
+// every floating-point type, so that every case can run in every type.
 #pragma once
 
 #include <deque>
@@ -24,18 +24,19 @@ using Json = nlohmann::json;
 // The cases of a section: "random", "encode", "attend" or "module".
 const Json& Section(const std::string& name);
 
-// A number, or the string that stands for one JSON lacks.
+// The value of a number, or of a string such as "-inf".
 double NumberOf(const Json& value);
-// The numbers of a list or of a tensor.
+// The numbers of a list or of a tensor in JSON.
 std::vector<double> NumbersOf(const Json& value);
 Shape ShapeOf(const Json& tensor);
-// The numbers of any floating tensor.
+// The elements of a floating-point tensor.
 std::vector<double> NumbersOf(const TensorView& tensor);
 
-// A request made from a case, and the bytes that its views look at.
+// A request made from a case. Owns the bytes of its tensor views, which are
+// valid as long as the request.
 class Request {
  public:
-  // `dtype`: of every tensor that is not bool.
+  // `dtype` is the type of all tensors that are not boolean.
   Request(const Json& json, DType dtype) : json_(json), dtype_(dtype) {}
 
   std::unique_ptr<Scheme> MakeScheme();

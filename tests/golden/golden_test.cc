@@ -1,26 +1,26 @@
-// Core against numbers from an independent script in another language.
+// Compares core with expected results from an independent Python script.
 //
-// How far they may differ follows from the types:
+// The tolerances follow from the types:
 //
-//   rounding   a value written in a type of p significant bits errs by half a
-//              unit, |x| 2^-p; a whole one is granted. FLOAT16 adds the
-//              spacing of its subnormals, 2^-24.
-//   angles     p w in double errs by p 2^-52 (the power that makes w may be off
-//              by a unit, and the product rounds): p 2^-51 is granted, which
-//              is 1e-6 at position 2^31 and below the 2e-6 promised of FLOAT32
-//              tables at any position.
-//   powers     base^-e: e rounds, and its error is multiplied by e ln(base), up
-//              to 14 for a base of a million: 16 units are granted.
-//   double     sums of a few dozen products: 1e-12 of the largest value.
-//   float      the kernel in single precision: 2e-5 of the largest value.
+//   rounding   A value stored with p significant bits has an error of half a
+//              unit in the last place, |x| 2^-p. The tolerance is a whole unit,
+//              plus the spacing of subnormals, 2^-24, for FLOAT16.
+//   angles     The product of position p and frequency w in double has an error
+//              of p 2^-52: the power that computes w may be off by a unit, and
+//              the product rounds. The tolerance is p 2^-51, which is 1e-6 at
+//              position 2^31 and below the documented 2e-6 of FLOAT32 tables.
+//   powers     In base^-e, the rounding error of e is multiplied by e ln(base),
+//              which is up to 14 for a base of 1e6. The tolerance is 16 units.
+//   double     Sums of a few dozen products: 1e-12 of the max value.
+//   float      The single-precision kernel: 2e-5 of the max value.
 #include <algorithm>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "core/base/random.h"
-#include "core/encoding/rope_scaling/scaling.h"
 #include "core/encoding/registry.h"
+#include "core/encoding/rope_scaling/scaling.h"
 #include "gtest/gtest.h"
 #include "tests/golden/golden_cases.h"
 
@@ -30,8 +30,9 @@ namespace {
 constexpr double kDouble = 1e-12;
 constexpr double kFloat = 2e-5;
 constexpr double kFloatTable = 2e-6;
-constexpr double kLargestHalf = 65504;
+constexpr double kMaxHalf = 65504;
 
+// Spacing of the numbers of a type just above 1.
 double UnitOf(DType dtype) {
   switch (dtype) {
     case DType::kFloat64:
@@ -45,44 +46,45 @@ double UnitOf(DType dtype) {
   }
 }
 
-double LargestOf(const std::vector<double>& values) {
-  double largest = 0;
+double MaxMagnitude(const std::vector<double>& values) {
+  double max = 0;
   for (const double value : values) {
-    if (std::isfinite(value)) largest = std::max(largest, std::abs(value));
+    if (std::isfinite(value)) max = std::max(max, std::abs(value));
   }
-  return largest;
+  return max;
 }
 
-// `tolerance` is absolute; what the type rounds off is granted on top. With
-// `factors`, each number has its own times the tolerance.
+// `tolerance` is absolute; the rounding of the type is added to it. If
+// `factors` is not empty, the tolerance of each element is multiplied by its
+// factor.
 void ExpectNear(const TensorView& got, const Json& want, double tolerance,
-                const std::string& what,
+                const std::string& name,
                 const std::vector<double>& factors = {}) {
-  ASSERT_EQ(got.shape, ShapeOf(want)) << what;
+  ASSERT_EQ(got.shape, ShapeOf(want)) << name;
   const std::vector<double> values = NumbersOf(got);
   const std::vector<double> wanted = NumbersOf(want);
   const double subnormals = got.dtype == DType::kFloat16 ? 0x1p-24 : 0;
   for (size_t i = 0; i < values.size(); ++i) {
     const bool overflows =
-        got.dtype == DType::kFloat16 && std::abs(wanted[i]) > kLargestHalf;
+        got.dtype == DType::kFloat16 && std::abs(wanted[i]) > kMaxHalf;
     if (!std::isfinite(wanted[i]) || overflows) {
       ASSERT_EQ(values[i], std::copysign(HUGE_VAL, wanted[i]))
-          << what << ", element " << i;
+          << name << ", element " << i;
       continue;
     }
     ASSERT_NEAR(values[i], wanted[i],
                 subnormals + tolerance * (factors.empty() ? 1 : factors[i]) +
                     UnitOf(got.dtype) * std::abs(wanted[i]))
-        << what << ", element " << i;
+        << name << ", element " << i;
   }
 }
 
 void ExpectNear(const std::vector<double>& got, const Json& want,
-                const std::string& what) {
-  ASSERT_EQ(got.size(), want.size()) << what;
+                const std::string& name) {
+  ASSERT_EQ(got.size(), want.size()) << name;
   for (size_t i = 0; i < got.size(); ++i) {
     ASSERT_NEAR(got[i], NumberOf(want[i]), 16 * 0x1p-52 * std::abs(got[i]))
-        << what;
+        << name;
   }
 }
 
@@ -91,12 +93,13 @@ double TableTolerance(DType dtype, int64_t max_position) {
   return kDouble + static_cast<double>(max_position) * 0x1p-51;
 }
 
-// Of an attention output: `relative` of the largest value that is wanted, and
-// what far angles may do to a score, with room for a dozen channels of size 4.
+// Absolute tolerance of an attention output: `relative` times the max
+// expected value, plus the effect of angle errors on a score, for up to a dozen
+// channels of magnitude 4.
 double AttentionTolerance(double relative, int64_t max_position,
                           const Json& want) {
   const double angle = static_cast<double>(max_position) * 0x1p-48;
-  return (relative + angle) * std::max(1.0, LargestOf(NumbersOf(want)));
+  return (relative + angle) * std::max(1.0, MaxMagnitude(NumbersOf(want)));
 }
 
 class GoldenTest : public testing::TestWithParam<DType> {
@@ -104,7 +107,7 @@ class GoldenTest : public testing::TestWithParam<DType> {
   ThreadPool pool_{2};
 };
 
-// Of each pair of numbers, as a vector.
+// Euclidean length of each vector (x[i], y[i]).
 std::vector<double> Lengths(const std::vector<double>& x,
                             const std::vector<double>& y) {
   std::vector<double> lengths(x.size());
@@ -115,17 +118,18 @@ std::vector<double> Lengths(const std::vector<double>& x,
 void CheckEncoding(const Encoding& got, const Json& want, double tolerance) {
   if (const auto* additive = std::get_if<AdditiveEncoding>(&got.numbers)) {
     ExpectNear(additive->table.view(), want["table"], tolerance, "table");
-  } else if (const auto* turn = std::get_if<RotationEncoding>(&got.numbers)) {
-    // Where a decay or a factor multiplies them, it does so with their errors.
+  } else if (const auto* rotation =
+                 std::get_if<RotationEncoding>(&got.numbers)) {
+    // A decay or attention factor multiplies the errors, too.
     const std::vector<double> factors =
         Lengths(NumbersOf(want["cos"]), NumbersOf(want["sin"]));
-    ExpectNear(turn->cos.view(), want["cos"], tolerance, "cos", factors);
-    ExpectNear(turn->sin.view(), want["sin"], tolerance, "sin", factors);
-    // Of what is turned, the largest stands for all.
-    tolerance *= std::max(1.0, LargestOf(factors));
-    ExpectNear(turn->frequencies, want["frequencies"], "frequencies");
+    ExpectNear(rotation->cos.view(), want["cos"], tolerance, "cos", factors);
+    ExpectNear(rotation->sin.view(), want["sin"], tolerance, "sin", factors);
+    // The output is compared with the max factor for all channels.
+    tolerance *= std::max(1.0, MaxMagnitude(factors));
+    ExpectNear(rotation->frequencies, want["frequencies"], "frequencies");
     const double factor = want.value("attention_factor", 1.0);
-    EXPECT_NEAR(turn->attention_factor, factor, 4 * 0x1p-52 * factor);
+    EXPECT_NEAR(rotation->attention_factor, factor, 4 * 0x1p-52 * factor);
   } else if (const auto* bias = std::get_if<BiasEncoding>(&got.numbers)) {
     ExpectNear(bias->bias.view(), want["bias"], tolerance, "bias");
     ExpectNear(bias->slopes, want.value("slopes", Json::array()), "slopes");
@@ -134,7 +138,7 @@ void CheckEncoding(const Encoding& got, const Json& want, double tolerance) {
                  want.contains("bias"));
   }
   ASSERT_EQ(got.output.has_value(), want.contains("output"));
-  // A turned channel is the sum of two, each below 4.
+  // A rotated channel is the sum of two channels with magnitudes below 4.
   if (got.output) {
     ExpectNear(got.output->view(), want["output"], 8 * tolerance, "output");
   }
@@ -193,7 +197,7 @@ TEST_P(GoldenTest, Attend) {
   }
 }
 
-// The twin works in double whatever the type: only the last rounding shows.
+// The reference computes in double for all types; only the result is rounded.
 TEST_P(GoldenTest, AttendReference) {
   for (const Json& json : Section("attend")) {
     SCOPED_TRACE(json["name"]);
@@ -219,7 +223,7 @@ TEST_P(GoldenTest, Module) {
   for (const Json& json : Section("module")) {
     SCOPED_TRACE(json["name"]);
     const AttentionOutputs got = RunModule(json, GetParam(), pool_);
-    // Words have no type of their own, and are answered in single precision.
+    // Tokens have no type of their own; their results are in single precision.
     const bool is_double = got.output.dtype() == DType::kFloat64;
     EXPECT_TRUE(json.contains("tokens") ||
                 is_double == (GetParam() == DType::kFloat64));
@@ -234,7 +238,8 @@ INSTANTIATE_TEST_SUITE_P(DTypes, GoldenTest,
                            return std::string(NameOf(info.param));
                          });
 
-// Whether some encoding is of this scheme, and satisfies the condition.
+// Whether there is an encoding case of this scheme whose parameters satisfy the
+// condition.
 template <typename Condition>
 bool HasCase(absl::string_view scheme, const Condition& condition) {
   for (const Json& json : Section("encode")) {
@@ -251,7 +256,8 @@ TEST(GoldenCoverageTest, EverySchemeHasAGolden) {
         << info.name;
     for (const Parameter& parameter : info.parameters) {
       for (const absl::string_view choice : parameter.choices) {
-        // The default may be left out, and what is refused has no numbers.
+        // The first choice is the default and may be omitted. (Policy ERROR,
+        // the first choice of `learned`, has no result past the table.)
         if (choice == parameter.choices.front()) continue;
         EXPECT_TRUE(HasCase(info.name,
                             [&](const Json& given) {
@@ -263,7 +269,7 @@ TEST(GoldenCoverageTest, EverySchemeHasAGolden) {
   }
 }
 
-TEST(GoldenCoverageTest, EveryScalingHasAGoldenInBothArithmetics) {
+TEST(GoldenCoverageTest, EveryScalingHasAGoldenInBothPrecisions) {
   for (const RopeScalingInfo& info : AllRopeScalings()) {
     for (const bool single : {false, true}) {
       EXPECT_TRUE(HasCase("rope",
@@ -277,7 +283,7 @@ TEST(GoldenCoverageTest, EveryScalingHasAGoldenInBothArithmetics) {
   }
 }
 
-TEST(GoldenRandomTest, StreamsAreTheDocumentedOnes) {
+TEST(GoldenRandomTest, StreamsMatchTheirDefinition) {
   for (const Json& json : Section("random")) {
     const auto purpose = json["purpose"].get<std::string>();
     SCOPED_TRACE(purpose);
@@ -290,7 +296,7 @@ TEST(GoldenRandomTest, StreamsAreTheDocumentedOnes) {
     for (const Json& want : json["uniform"]) {
       EXPECT_EQ(uniform.Uniform(), want.get<double>());
     }
-    // The logarithms differ: a few units of the last place.
+    // The logarithms differ by a few units in the last place.
     RandomStream normal(seed, purpose);
     for (const Json& want : json["normal"]) {
       const double value = want.get<double>();
@@ -307,26 +313,26 @@ const Json& ModuleNamed(const std::string& name) {
   return Section("module")[0];
 }
 
-// The course's case: how far the output for tokens in the order 2, 0, 1 is from
-// the output for 0, 1, 2 in that order.
+// Largest difference between the output for the tokens 2, 0, 1 and the output
+// for the tokens 0, 1, 2, permuted alike.
 double PermutationDifference(const std::string& scheme) {
   ThreadPool pool(1);
   const std::string name = "equivariance/" + scheme;
-  const auto plain = NumbersOf(
+  const auto original = NumbersOf(
       RunModule(ModuleNamed(name), DType::kFloat32, pool).output.view());
-  const auto moved = NumbersOf(
+  const auto permuted = NumbersOf(
       RunModule(ModuleNamed(name + "/permuted"), DType::kFloat32, pool)
           .output.view());
   const int order[] = {2, 0, 1};
   const int width = 8;
-  double largest = 0;
+  double max = 0;
   for (int t = 0; t < 3; ++t) {
     for (int c = 0; c < width; ++c) {
-      largest = std::max(largest, std::abs(moved[t * width + c] -
-                                           plain[order[t] * width + c]));
+      max = std::max(max, std::abs(permuted[t * width + c] -
+                                   original[order[t] * width + c]));
     }
   }
-  return largest;
+  return max;
 }
 
 TEST(GoldenEquivarianceTest, HoldsWithoutPositions) {

@@ -1,4 +1,4 @@
-"""Numbers that test cases are made of."""
+"""Input numbers of test cases."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ import neutral
 
 
 def draw(stream, shape):
-    """Inputs that every dtype holds exactly."""
+    """Inputs that every floating-point type represents exactly."""
     normals = np.asarray(stream.normals(shape), dtype=float)
     return np.clip(np.round(normals * 16), -63, 63) / 16
 

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes goldens.json: requests in neutral form, and the numbers they must yield.
+"""Writes goldens.json: requests in a neutral form, with their expected results.
 
     make_goldens.py            writes the file
-    make_goldens.py --check    says whether the committed file is what this makes
+    make_goldens.py --check    fails if the committed file differs from its output
 
-A tensor is {"shape", "data"}, with "bool": true for booleans; a number that JSON
-lacks is a string ("-inf", "nan"). A scheme is {name: parameters}, named as in the
-contract, choices without their prefix. Positions are {"start", "count"} or {"ids"}.
-Inputs are multiples of 1/16 below 4 in magnitude, which every floating type of the
-contract holds exactly, so that one expectation serves all of them.
+A tensor is {"shape", "data"}, with "bool": true for booleans. Numbers that JSON cannot
+represent are strings ("-inf", "nan"). A scheme is {name: parameters}, with the names of
+the protocol and enum values without their prefix. Positions are {"start", "count"} or
+{"ids"}. Inputs are multiples of 1/16 with a magnitude below 4, which every
+floating-point type of the protocol represents exactly, so that one expected result is
+valid for all types.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def random_case(seed, purpose):
             "normal": [normals.normal() for _ in range(9)]}
 
 
-# What is known from elsewhere, so that the script itself is held to something.
+# Published values that validate this script itself.
 
 def check_worked_values():
     pe = schemes.sinusoidal(range(7), 4)
@@ -71,7 +72,7 @@ def make():
 
 
 def text_of(goldens):
-    """One case a line, so that a change shows as the cases it touches."""
+    """One case per line, so that a diff shows the cases that changed."""
     parts = []
     for section, cases in goldens.items():
         lines = ",\n".join(json.dumps(case, separators=(",", ":"), ensure_ascii=False,
@@ -81,7 +82,7 @@ def text_of(goldens):
 
 
 def agree(a, b):
-    """Equal but for the last digit or two of a number: mathematics libraries differ there."""
+    """Equality up to the last digits of numbers, in which math libraries differ."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(agree(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):
@@ -103,8 +104,8 @@ def main():
         committed = json.load(file)
     if agree(committed, json.loads(text)):
         return 0
-    print("goldens.json is not what make_goldens.py makes; run it and look at the difference",
-          file=sys.stderr)
+    print("goldens.json differs from the output of make_goldens.py; run the script and review "
+          "the diff", file=sys.stderr)
     return 1
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 
 def from_array(array):
-    """{"shape", "data"}; numbers that JSON lacks become strings."""
+    """{"shape", "data"}; numbers that JSON cannot represent become strings."""
     if array.dtype == bool:
         return {"shape": list(array.shape), "bool": True,
                 "data": [int(x) for x in array.ravel()]}
@@ -21,12 +21,12 @@ def to_array(tensor):
 
 
 def _plain(x):
-    x = float(x) + 0.0  # no negative zeros
+    x = float(x) + 0.0  # turns negative zeros into positive ones
     return x if math.isfinite(x) else str(x)
 
 
 def positions_of(spec, default_start=0, default_count=0):
-    """A list of ints, from {"start", "count"}, {"ids"} or nothing."""
+    """A list of ints from {"start", "count"} or {"ids"}; the default range if `spec` is None."""
     if spec is None:
         return list(range(default_start, default_start + default_count))
     if "ids" in spec:

@@ -1,7 +1,7 @@
-"""Answers to cases: encodings, attention and the layer by their definitions, in numpy.
+"""Reference implementation of encodings, attention and the layer, in numpy.
 
-A case is a dict as goldens.json has it (see make_goldens.py): a request in neutral
-form. `encode`, `attend` and `module` answer it, in long double throughout.
+A case is a dict as in goldens.json (see make_goldens.py): a request in neutral form.
+`encode`, `attend` and `module` compute its result, in long double throughout.
 """
 
 import math
@@ -23,7 +23,7 @@ def scheme_of(case):
 
 
 def encode(case):
-    """{"table"} or {"cos", "sin", "frequencies"} or {"bias", "slopes"}, and "output"."""
+    """{"table"}, {"cos", "sin", "frequencies"} or {"bias", "slopes"}; "output" with an input."""
     name, parameters = scheme_of(case)
     x = to_array(case["input"]) if "input" in case else None
     if name in BIASES:
@@ -34,31 +34,31 @@ def encode(case):
         return {} if x is None else {"output": x}
     if name == "rope":
         cos, sin, frequencies, factor = rope_tables(positions, dim, **parameters)
-        answer = {"cos": cos, "sin": sin, "frequencies": frequencies}
+        result = {"cos": cos, "sin": sin, "frequencies": frequencies}
         if factor != 1:
-            answer["attention_factor"] = factor
+            result["attention_factor"] = factor
         if x is not None:
-            answer["output"] = rotate(x, positions, **parameters)
-        return answer
+            result["output"] = rotate(x, positions, **parameters)
+        return result
     if name == "xpos":
         return _encode_xpos(case, parameters, positions, dim, x)
-    answer = {"table": code_of(name, parameters, positions, dim)}
+    result = {"table": code_of(name, parameters, positions, dim)}
     if x is not None:
-        answer["output"] = x + answer["table"]
-    return answer
+        result["output"] = x + result["table"]
+    return result
 
 
 def _encode_xpos(case, parameters, positions, dim, x):
-    """xPos depends on what it is for, and on its centre."""
+    """xPos; its tables depend on the side (queries or keys) and on the centre."""
     side = -1 if case.get("side") == "KEYS" else 1
     rest = {k: v for k, v in parameters.items() if k not in ("layout", "centre")}
     centre = parameters.get("centre", middle(positions))
     cos, sin, frequencies = xpos_tables(positions, dim, side, centre, **rest)
-    answer = {"cos": cos, "sin": sin, "frequencies": frequencies}
+    result = {"cos": cos, "sin": sin, "frequencies": frequencies}
     if x is not None:
-        answer["output"] = xpos(x, positions, side, centre,
+        result["output"] = xpos(x, positions, side, centre,
                                 layout=parameters.get("layout", "INTERLEAVED"), **rest)
-    return answer
+    return result
 
 
 def middle(positions):
@@ -69,15 +69,15 @@ def _encode_bias(case, name, parameters, x):
     queries = positions_of(case.get("positions"), 0, 0 if x is None else x.shape[-2])
     keys = positions_of(case["key_positions"]) if "key_positions" in case else queries
     heads = _head_count(case, parameters, x)
-    answer = {"bias": bias_of(name, parameters, heads, queries, keys)}
+    result = {"bias": bias_of(name, parameters, heads, queries, keys)}
     if name == "alibi":
-        answer["slopes"] = alibi_slopes(
+        result["slopes"] = alibi_slopes(
             heads, **{k: v for k, v in parameters.items() if k != "symmetric"})
     if name in CAUSAL_BIASES and not parameters.get("symmetric"):
-        answer["bias"][:, offsets(queries, keys) < 0] = -INFINITY
+        result["bias"][:, offsets(queries, keys) < 0] = -INFINITY
     if x is not None:
-        answer["output"] = x + answer["bias"]
-    return answer
+        result["output"] = x + result["bias"]
+    return result
 
 
 def _head_count(case, parameters, x):
@@ -94,32 +94,32 @@ def _head_count(case, parameters, x):
 
 
 def first_query(options, query_count, key_count):
-    """Where query 0 stands."""
+    """Index of query 0 among the keys."""
     if options.get("bottom_right"):
         return key_count - query_count
     return options.get("query_offset", 0)
 
 
 def visible(options, mask, shape):
-    """Which scores count, bool of `shape` [B, Hq, Tq, Tk]."""
+    """Visibility of each score, bool [B, Hq, Tq, Tk]."""
     query_count, key_count = shape[2:]
-    place = first_query(options, query_count, key_count) + np.arange(query_count)
-    ahead = place[:, None] - np.arange(key_count)[None, :]
-    seen = np.ones((query_count, key_count), dtype=bool)
+    indices = first_query(options, query_count, key_count) + np.arange(query_count)
+    offset = indices[:, None] - np.arange(key_count)[None, :]
+    visible_keys = np.ones((query_count, key_count), dtype=bool)
     if options.get("causal"):
-        seen &= ahead >= 0
+        visible_keys &= offset >= 0
     if options.get("window"):
-        seen &= ahead < options["window"]
+        visible_keys &= offset < options["window"]
         if not options.get("causal"):
-            seen &= -ahead < options["window"]
-    seen = np.broadcast_to(seen, shape)
+            visible_keys &= -offset < options["window"]
+    visible_keys = np.broadcast_to(visible_keys, shape)
     if mask is None:
-        return seen
-    return seen & np.broadcast_to(mask if mask.dtype == bool else mask != -INFINITY, shape)
+        return visible_keys
+    return visible_keys & np.broadcast_to(mask if mask.dtype == bool else mask != -INFINITY, shape)
 
 
 def attend_arrays(name, parameters, q, k, v, options):
-    """output, weights, log_sum_exp of q [B, Hq, Tq, D], k, v and neutral options."""
+    """output, weights and log_sum_exp for q [B, Hq, Tq, D], k, v and neutral options."""
     heads, query_count, dim = q.shape[1:]
     key_count = k.shape[2]
     start = first_query(options, query_count, key_count)
@@ -130,7 +130,7 @@ def attend_arrays(name, parameters, q, k, v, options):
         q = rotate(q, query_positions, length, **parameters)
         k = rotate(k, key_positions, length, **parameters)
     if name == "xpos":
-        # The centre cancels; here it is where double precision is happiest.
+        # The centre cancels; the middle of the positions minimises rounding errors.
         plain = {key: value for key, value in parameters.items() if key != "centre"}
         centre = middle(query_positions + key_positions)
         q = xpos(q, query_positions, 1, centre, **plain)
@@ -144,24 +144,24 @@ def attend_arrays(name, parameters, q, k, v, options):
         scores = WIDE(cap) * np.tanh(scores / WIDE(cap))
     scores = scores + bias_of(name, parameters, heads, query_positions, key_positions)
     mask = to_array(options["mask"]) if "mask" in options else None
-    seen = visible(options, mask, scores.shape)
+    visible_keys = visible(options, mask, scores.shape)
     if mask is not None and mask.dtype != bool:
         scores = scores + mask
-    return _softmax_product(np.where(seen, scores, -INFINITY), seen, v)
+    return _softmax_product(np.where(visible_keys, scores, -INFINITY), visible_keys, v)
 
 
-def _softmax_product(scores, seen, v):
-    some = seen.any(axis=-1, keepdims=True)
-    top = np.where(some, scores.max(axis=-1, keepdims=True, initial=-INFINITY), 0)
-    powers = np.where(seen, np.exp(scores - top), 0)
+def _softmax_product(scores, visible_keys, v):
+    any_visible = visible_keys.any(axis=-1, keepdims=True)
+    max_score = np.where(any_visible, scores.max(axis=-1, keepdims=True, initial=-INFINITY), 0)
+    powers = np.where(visible_keys, np.exp(scores - max_score), 0)
     total = powers.sum(axis=-1, keepdims=True)
-    weights = powers / np.where(some, total, 1)
+    weights = powers / np.where(any_visible, total, 1)
     with np.errstate(divide="ignore"):
-        log_sum_exp = np.where(some, top + np.log(total), -INFINITY)[..., 0]
-    # A product would spread NaNs of values that no query sees.
+        log_sum_exp = np.where(any_visible, max_score + np.log(total), -INFINITY)[..., 0]
+    # A matrix product would propagate NaNs of values that are masked.
     output = np.zeros(weights.shape[:3] + v.shape[3:], dtype=WIDE)
     for b, h, i in np.ndindex(*weights.shape[:3]):
-        keys = seen[b, h, i]
+        keys = visible_keys[b, h, i]
         output[b, h, i] = weights[b, h, i, keys] @ v[b, h, keys]
     return output, weights, log_sum_exp
 

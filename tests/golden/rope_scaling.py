@@ -1,7 +1,7 @@
-"""RoPE's scalings by their formulas, in long double.
+"""Reference implementation of the RoPE scalings, in long double.
 
-`scaled` yields the frequencies and the attention factor of a rotary dimension r in a
-head of d channels, for calls of a length.
+`scaled` returns the frequencies and the attention factor for a rotary dimension r, a
+head of d channels and a call of a given length.
 """
 
 import numpy as np
@@ -38,10 +38,10 @@ def dynamic_ntk(base, r, d, length, factor=1.0, max_position=2048):
 
 def yarn(base, r, d, length, factor=1.0, original_length=2048, beta_fast=32.0, beta_slow=1.0,
          truncate=True, attention_factor=None, mscale=0.0, mscale_all_dim=0.0):
-    def pair_turning(n):
+    def pair_with_rotations(n):
         return r * np.log(original_length / (WIDE(n) * 2 * PI)) / (2 * np.log(base))
 
-    low, high = pair_turning(beta_fast), pair_turning(beta_slow)
+    low, high = pair_with_rotations(beta_fast), pair_with_rotations(beta_slow)
     if truncate:
         low, high = np.floor(low), np.ceil(high)
     low, high = max(low, WIDE(0)), min(high, WIDE(r - 1))
@@ -91,9 +91,9 @@ def longrope(base, r, d, length, factor=1.0, original_length=2048, short_factors
 
 
 def proportional(base, r, d, length, share=1.0, factor=1.0):
-    turning = int(np.floor(share * d / 2))
+    rotated = int(np.floor(share * d / 2))
     w = plain(base, d)
-    w[turning:] = 0
+    w[rotated:] = 0
     return w / WIDE(factor), WIDE(1)
 
 

@@ -1,9 +1,9 @@
-"""The schemes by their formulas, in numpy: the slow, obvious truth.
+"""Reference implementation of the schemes in numpy: slow and simple.
 
-Written from the papers, never from the C++ that it checks. All of it is computed
-in numpy's long double and rounded to double by whoever stores it, so that the
-numbers are the formulas' own to the last place: at position 2^31 a frequency
-rounded to double alone would turn the angle by 2e-7.
+Written from the papers, never from the C++ code that it checks. Everything is computed
+in numpy's long double and rounded to double when it is stored, so that results are
+correct to the last place: at position 2^31, rounding a frequency to double would change
+the angle by 2e-7.
 """
 
 import functools
@@ -19,14 +19,14 @@ from streams import Stream
 WIDE = np.longdouble
 
 
-# On embeddings.
+# Schemes that act on embeddings.
 
 def _powers(base, exponents):
     return np.power(WIDE(base), np.array(exponents, dtype=WIDE))
 
 
 def sinusoidal_frequencies(dim, base=10000.0, layout="INTERLEAVED"):
-    """One for each sine."""
+    """One frequency per sine."""
     if layout == "TENSOR2TENSOR":
         return _powers(base, [-WIDE(k) / (dim // 2 - 1) for k in range(dim // 2)])
     return _powers(base, [-WIDE(2 * k) / dim for k in range((dim + 1) // 2)])
@@ -59,8 +59,9 @@ def learned(positions, dim, table=None, seed=0, max_length=512, policy="ERROR"):
 
     total = max(positions) + 1
     if policy == "INTERPOLATE" and total > length:
-        return np.stack([_between(row, length, (WIDE(p) + WIDE(0.5)) * length / total - WIDE(0.5))
-                         for p in positions])
+        return np.stack([
+            _interpolate(row, length, (WIDE(p) + WIDE(0.5)) * length / total - WIDE(0.5))
+            for p in positions])
     past = {
         "CLAMP": lambda p: row(length - 1),
         "WRAP": lambda p: row(p % length),
@@ -70,20 +71,20 @@ def learned(positions, dim, table=None, seed=0, max_length=512, policy="ERROR"):
     return np.stack([row(p) if p < length else past[policy](p) for p in positions])
 
 
-def _between(row, length, place):
-    place = min(max(place, WIDE(0)), WIDE(length - 1))
-    below = int(math.floor(place))
-    share = place - below
+def _interpolate(row, length, index):
+    index = min(max(index, WIDE(0)), WIDE(length - 1))
+    below = int(math.floor(index))
+    share = index - below
     return (1 - share) * row(below) + share * row(min(below + 1, length - 1))
 
 
-# On queries and keys.
+# Schemes that act on queries and keys.
 
 def rope_tables(positions, dim, length=None, base=10000.0, layout="INTERLEAVED",
                 rotary_dim=None, angles="EXACT", **scaling):
     """cos [T, r/2], sin [T, r/2], frequencies [r/2], attention factor.
 
-    `length` is one more than the largest position of the call.
+    `length` is the largest position of the call plus one.
     """
     r = dim if rotary_dim is None else rotary_dim
     if length is None:
@@ -98,13 +99,13 @@ def rope_tables(positions, dim, length=None, base=10000.0, layout="INTERLEAVED",
 
 
 def layout_of(parameters):
-    """p-RoPE pairs the halves of a head, unless it is told not to."""
+    """The layout, which defaults to HALF_SPLIT for p-RoPE."""
     return parameters.get("layout",
                           "HALF_SPLIT" if "proportional" in parameters else "INTERLEAVED")
 
 
 def rotate(x, positions, length=None, **parameters):
-    """x [..., T, dim] with every row turned to its position."""
+    """x [..., T, dim] with each row rotated according to its position."""
     cos, sin, frequencies, _ = rope_tables(positions, x.shape[-1], length, **parameters)
     r = 2 * len(frequencies)
     if layout_of(parameters) == "INTERLEAVED":
@@ -119,7 +120,7 @@ def rotate(x, positions, length=None, **parameters):
 
 
 def xpos_growth(dim, scale_base=512.0):
-    """ln of what pair k of queries is multiplied by, for each position."""
+    """ln of the factor of pair k of queries, per position."""
     k = np.arange(dim // 2, dtype=WIDE)
     return np.log((2 * k + WIDE(4) / 10 * dim) / (WIDE(14) / 10 * dim)) / WIDE(scale_base)
 
@@ -133,14 +134,14 @@ def xpos_tables(positions, dim, side, centre, base=10000.0, scale_base=512.0):
 
 
 def xpos(x, positions, side, centre, layout="INTERLEAVED", base=10000.0, scale_base=512.0):
-    """x [..., T, dim] turned and scaled."""
+    """x [..., T, dim], rotated and scaled."""
     scale = np.exp(side * np.array([p - centre for p in positions], dtype=WIDE)[:, None]
                    * xpos_growth(x.shape[-1], scale_base))
     each = np.repeat(scale, 2, axis=-1) if layout == "INTERLEAVED" else np.tile(scale, 2)
     return rotate(x, positions, base=base, layout=layout) * each
 
 
-# On scores.
+# Schemes that act on scores.
 
 def alibi_slopes(head_count, rule="PAPER", slopes=(), bias_max=8.0):
     if slopes:
@@ -157,7 +158,7 @@ def alibi_slopes(head_count, rule="PAPER", slopes=(), bias_max=8.0):
 
 
 def alibi_bias(head_count, query_positions, key_positions, symmetric=False, **parameters):
-    """[H, Tq, Tk]; the causal form goes on past the diagonal with its sign."""
+    """[H, Tq, Tk]; the causal form is not masked and is positive after the query."""
     offset = offsets(query_positions, key_positions)
     if symmetric:
         offset = np.abs(offset)
@@ -172,7 +173,7 @@ def offsets(query_positions, key_positions):
 
 @functools.lru_cache(maxsize=None)
 def t5_bucket(rel, bucket_count=32, max_distance=128, bidirectional=False):
-    """The bucket of rel = key position - query position, in whole numbers alone."""
+    """The bucket of rel = key position - query position, in exact integer arithmetic."""
     first, buckets = 0, bucket_count
     if bidirectional:
         buckets //= 2
@@ -210,7 +211,7 @@ def kerple_bias(head_count, query_positions, key_positions, kernel="LOG", p=(), 
                 symmetric=False, seed=0):
     """[H, Tq, Tk]."""
     def drawn(purpose, end):
-        # In double: what is drawn is a parameter, and a far distance's power shows its last bit.
+        # Parameters are doubles; at large distances the power kernel amplifies their last bit.
         stream = Stream(seed, purpose)
         return [0.01 + (end - 0.01) * stream.uniform() for _ in range(head_count)]
 
@@ -231,17 +232,17 @@ def sandwich_bias(head_count, query_positions, key_positions, width=128, base=10
 
 def fire_bias(head_count, query_positions, key_positions, c=0.1, threshold=512.0, width=32,
               w1=None, b1=None, w2=None, b2=None, seed=0):
-    """[H, Tq, Tk], by the network itself."""
+    """[H, Tq, Tk], by evaluating the network."""
     if w1 is None:
-        def drawn(purpose, shape, reach):
+        def drawn(purpose, shape, bound):
             stream = Stream(seed, purpose)
-            return np.array([reach * (2 * WIDE(stream.uniform()) - 1)
+            return np.array([bound * (2 * WIDE(stream.uniform()) - 1)
                              for _ in range(int(np.prod(shape)))], dtype=WIDE).reshape(shape)
 
-        reach = 1 / np.sqrt(WIDE(width))
+        bound = 1 / np.sqrt(WIDE(width))
         w1, b1 = drawn("fire.w1", width, WIDE(1)), drawn("fire.b1", width, WIDE(1))
-        w2 = drawn("fire.w2", (head_count, width), reach)
-        b2 = drawn("fire.b2", head_count, reach)
+        w2 = drawn("fire.w2", (head_count, width), bound)
+        b2 = drawn("fire.b2", head_count, bound)
     else:
         w1, b1, w2, b2 = (to_array(tensor) for tensor in (w1, b1, w2, b2))
 
@@ -254,7 +255,7 @@ def fire_bias(head_count, query_positions, key_positions, c=0.1, threshold=512.0
     return np.moveaxis(hidden @ w2.T + b2, -1, 0)
 
 
-# Those that are -inf where a key follows its query, unless symmetric.
+# Biases that are -inf for keys after their query, unless `symmetric` is set.
 CAUSAL_BIASES = ("alibi", "kerple")
 BIASES = {"alibi": alibi_bias, "t5_bias": t5_bias, "kerple": kerple_bias,
           "sandwich": sandwich_bias, "fire": fire_bias}

@@ -1,11 +1,11 @@
-"""RoPE as frameworks compute it in single precision, in numpy's float32.
+"""RoPE in single precision with the rounding of common frameworks, in numpy's float32.
 
-Written from what a large public library does: a power of the base and its inverse,
-then each scaling, the product with the position, cosine and sine, and the attention
-factor, each a float32 array that every operation rounds. Plain numbers of a
-configuration are doubles until they meet such an array. A plain number over an array
-is the array's inverse times the number, as there. Powers, cosines and sines are
-rounded from double: numpy's own in float32 differ from machine to machine.
+Follows the steps of the transformers library: a power of the base and its inverse, then
+the scaling, the product with the position, cosine and sine, and the attention factor.
+Each step is a float32 array, and every operation rounds. Scalars of a configuration are
+doubles until they are combined with such an array. A scalar divided by an array is the
+inverse of the array times the scalar. Powers, cosines and sines are rounded from
+double, because numpy's float32 functions differ between machines.
 """
 
 import math
@@ -24,7 +24,7 @@ def _over(number, array):
 
 
 def _wavelengths(base, r):
-    """base^(2k / r): those of the pairs, over 2 pi."""
+    """base^(2k / r): wavelengths of the pairs, divided by 2 pi."""
     exponents = np.arange(0, r, 2).astype(SINGLE) / SINGLE(r)
     return _by_double(np.power, SINGLE(base), exponents)
 
@@ -48,10 +48,10 @@ def dynamic_ntk(base, r, d, length, factor=1.0, max_position=2048):
 
 def yarn(base, r, d, length, factor=1.0, original_length=2048, beta_fast=32.0, beta_slow=1.0,
          truncate=True, attention_factor=None, mscale=0.0, mscale_all_dim=0.0):
-    def pair_turning(n):
+    def pair_with_rotations(n):
         return r * math.log(original_length / (n * 2 * math.pi)) / (2 * math.log(base))
 
-    low, high = pair_turning(beta_fast), pair_turning(beta_slow)
+    low, high = pair_with_rotations(beta_fast), pair_with_rotations(beta_slow)
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, r - 1)

@@ -1,4 +1,4 @@
-"""Random streams, as core/base/random.h defines them."""
+"""Random streams as defined in core/base/random.h."""
 
 import math
 
@@ -52,7 +52,7 @@ class Stream:
         return np.array(drawn, dtype=np.longdouble).reshape(shape)
 
     def below(self, bound):
-        """For the choices of test cases: an int in [0, bound)."""
+        """A random int in [0, bound)."""
         return int(self.uniform() * bound)
 
     def choice(self, options):

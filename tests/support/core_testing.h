@@ -1,9 +1,13 @@
-// What the tests of core share.
+// Helpers for the tests of core.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -16,7 +20,14 @@
 
 namespace locus::testing {
 
-// The scheme of that name; fails the test if it cannot be made.
+// Adds one argument to a set of arguments.
+inline Arguments With(absl::string_view name, Arguments::Value value,
+                      Arguments arguments = {}) {
+  arguments.Set(name, std::move(value));
+  return arguments;
+}
+
+// Makes the scheme with that name; fails the test if that is not possible.
 inline std::unique_ptr<Scheme> MustMake(absl::string_view name,
                                         Arguments arguments = {}) {
   auto scheme = MakeScheme(*FindScheme(name), std::move(arguments));
@@ -24,7 +35,7 @@ inline std::unique_ptr<Scheme> MustMake(absl::string_view name,
   return *std::move(scheme);
 }
 
-// A tensor of any floating-point type from doubles, rounded.
+// Makes a tensor of any floating-point type from doubles, which are rounded.
 inline Tensor MakeTensor(DType dtype, const Shape& shape,
                          const std::vector<double>& values) {
   Tensor tensor(dtype, shape);
@@ -34,7 +45,8 @@ inline Tensor MakeTensor(DType dtype, const Shape& shape,
   return tensor;
 }
 
-// N(0, deviation), from the stream of that name.
+// Makes a tensor of normal random numbers with mean 0, from the stream
+// (seed, purpose).
 inline Tensor RandomTensor(DType dtype, const Shape& shape, uint64_t seed,
                            absl::string_view purpose, double deviation = 1) {
   std::vector<double> values(*ElementCount(shape));
@@ -42,6 +54,7 @@ inline Tensor RandomTensor(DType dtype, const Shape& shape, uint64_t seed,
   return MakeTensor(dtype, shape, values);
 }
 
+// The elements of a tensor as doubles.
 inline std::vector<double> Values(const TensorView& tensor) {
   std::vector<double> values(tensor.element_count());
   ReadRow(tensor.dtype, tensor.data, tensor.element_count(), values.data());
@@ -51,14 +64,14 @@ inline std::vector<double> Values(const Tensor& tensor) {
   return Values(tensor.view());
 }
 
-// For comparing to the bit.
+// The bytes of a tensor, for bitwise comparison.
 inline std::string Bytes(const Tensor& tensor) {
   return {tensor.view().data, static_cast<size_t>(tensor.byte_count())};
 }
 
-// The largest difference, each relative to the larger of 1 and the expected
-// magnitude of the whole tensor; NaNs and infinities must stand in the same
-// places.
+// The largest absolute difference, divided by the largest finite magnitude of
+// the expected values (not divided if that is 0). Infinite unless NaNs and
+// infinities are at the same indices in both.
 inline double Difference(const std::vector<double>& actual,
                          const std::vector<double>& expected) {
   EXPECT_EQ(actual.size(), expected.size());

@@ -13,21 +13,22 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
-#include "core/simd/streaming_stores-inl.h"
 #include "core/encoding/angles/angle_run-inl.h"
 #include "core/encoding/angles/each_angle-inl.h"
+#include "core/simd/streaming_stores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 namespace {
 
-// Calls body(whether to write past the cache).
+// Calls body(std::bool_constant) with whether to use streaming stores: the
+// table must request them and be aligned.
 template <typename T, typename Body>
-HWY_INLINE void Written(const AngleTable<T>& table, const Body& body) {
+HWY_INLINE void WithStorePolicy(const AngleTable<T>& table, const Body& body) {
   const int64_t stride = table.stride * static_cast<int64_t>(sizeof(T));
-  if (table.writes == Writes::kPastCache && IsAligned(table.sin, stride) &&
-      IsAligned(table.cos, stride)) {
+  if (table.store_policy == StorePolicy::kStreaming &&
+      IsAligned(table.sin, stride) && IsAligned(table.cos, stride)) {
     body(std::true_type());
     hwy::FlushStream();
   } else {
@@ -38,8 +39,8 @@ HWY_INLINE void Written(const AngleTable<T>& table, const Body& body) {
 template <typename T>
 void EachImpl(const AngleTable<T>& table, const int64_t* positions,
               int64_t count) {
-  Written(table, [&](auto past) {
-    Each<T, decltype(past)::value>(table, positions, count);
+  WithStorePolicy(table, [&](auto streaming) {
+    Each<T, decltype(streaming)::value>(table, positions, count);
   });
 }
 
@@ -54,8 +55,8 @@ void EachF64(const AngleTable<double>& table, const int64_t* positions,
   EachImpl(table, positions, count);
 }
 void RunF32(const AngleTable<float>& table, int64_t start, int64_t count) {
-  Written(table, [&](auto past) {
-    FillRun<decltype(past)::value>(table, start, count);
+  WithStorePolicy(table, [&](auto streaming) {
+    FillRun<decltype(streaming)::value>(table, start, count);
   });
 }
 
@@ -82,15 +83,15 @@ void Each(const AngleTable<double>& table, const int64_t* positions,
   HWY_DYNAMIC_DISPATCH(EachF64)(table, positions, count);
 }
 
-// Whether what stands at one position follows from those before it: nothing may
-// grow so fast that it is out of bounds where it is computed afresh, while it
-// is not at the position.
+// Whether a table can be computed by recurrence. Growth must be slow enough
+// that factors in range at one position do not overflow at the restart before
+// it.
 template <typename T>
-bool HasRuns(const AngleTable<T>& table) {
-  constexpr double kMostGrowth = 64;  // of the logarithm, from one to the next
+bool CanUseRecurrence(const AngleTable<T>& table) {
+  constexpr double kMaxGrowth = 64;  // of the logarithm, between two restarts
   return std::all_of(table.growth.begin(), table.growth.end(),
                      [](double growth) {
-                       return std::abs(growth) * kFreshPositions <= kMostGrowth;
+                       return std::abs(growth) * kRestartInterval <= kMaxGrowth;
                      });
 }
 
@@ -101,15 +102,15 @@ void FillAngles(const AngleTable<T>& table, const Positions& positions,
                 int64_t first, int64_t count) {
   if (count <= 0) return;
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (positions.is_range() && HasRuns(table)) {
+    if (positions.is_range() && CanUseRecurrence(table)) {
       HWY_DYNAMIC_DISPATCH(RunF32)(table, positions[first], count);
       return;
     }
   }
   AngleTable<T> rest = table;
-  for (int64_t i = 0; i < count; i += kFreshPositions) {
-    const int64_t rows = std::min(kFreshPositions, count - i);
-    int64_t some[kFreshPositions];
+  for (int64_t i = 0; i < count; i += kRestartInterval) {
+    const int64_t rows = std::min(kRestartInterval, count - i);
+    int64_t some[kRestartInterval];
     for (int64_t r = 0; r < rows; ++r) some[r] = positions[first + i + r];
     Each(rest, some, rows);
     rest.sin += rows * rest.stride;
@@ -120,7 +121,7 @@ void FillAngles(const AngleTable<T>& table, const Positions& positions,
 template <typename T>
 void FillAngles(const AngleTable<T>& table, int64_t position) {
   if constexpr (sizeof(T) == sizeof(float)) {
-    if (HasRuns(table)) {
+    if (CanUseRecurrence(table)) {
       HWY_DYNAMIC_DISPATCH(RunF32)(table, position, 1);
       return;
     }

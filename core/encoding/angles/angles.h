@@ -1,16 +1,16 @@
-// Sines and cosines of positions times frequencies.
+// Vectorised sines and cosines of position times frequency.
 //
-// Angles are as exact as doubles can make them at any position: the product of
-// position and frequency is taken in twice the precision of double, in turns,
-// so that dropping the whole turns loses nothing. No libm is called; what
-// follows is a polynomial on a quarter of a turn, many frequencies at once.
-// Doubles are within 4e-16 of the exact value, at any position.
+// The product of position and frequency is computed in double-double precision
+// and in units of full rotations, so that range reduction is exact at any
+// position. Sine and cosine are polynomials on a quarter rotation, evaluated
+// for several frequencies at once; libm is not called. Results in double are
+// within 4e-16 of the exact value at any position.
 //
-// A run of consecutive positions costs less still when floats are asked for: a
-// row is the one before turned by the frequencies, in double, and computed
-// afresh at positions that are multiples of 64. Rounding adds up to 2e-14 until
-// then, far below what a float can show. What a row of a run is depends on its
-// position alone, never on where the run was said to begin.
+// Float tables of consecutive positions are computed faster, by a recurrence in
+// double: each row follows from the two rows before it, and the recurrence
+// restarts at positions that are multiples of kRestartInterval. The rounding
+// error of the recurrence is at most 2e-14, far below the precision of float.
+// Each row depends only on its position, not on where a run begins.
 #pragma once
 
 #include <cstdint>
@@ -21,39 +21,41 @@
 
 namespace locus {
 
-// A table to be filled, one row for each position.
+// A table to be filled, with one row per position. T is float or double.
 template <typename T>
 struct AngleTable {
   enum class Layout {
-    kApart,        // sin[k] and cos[k]
-    kAlternating,  // sin[2k] and sin[2k + 1]; `cos` is not used
+    kSeparate,     // sine k in sin[k], cosine k in cos[k]
+    kInterleaved,  // sine k in sin[2k], cosine k in sin[2k + 1]; no `cos`
   };
 
-  // Radians from one position to the next.
+  // Radians per position of each pair.
   absl::Span<const double> frequencies;
-  // Sines and cosines are multiplied by it.
+  // Factor of all sines and cosines.
   double factor = 1;
-  // If not empty, those of pair k also by e^(growth[k] (position - centre)).
+  // If not empty, sines and cosines of pair k are also multiplied by
+  // e^(growth[k] (position - centre)).
   absl::Span<const double> growth = {};
   double centre = 0;
-  Layout layout = Layout::kApart;
+  Layout layout = Layout::kSeparate;
   T* sin = nullptr;
-  T* cos = nullptr;  // null: not wanted
-  // From one row to the next.
+  T* cos = nullptr;  // null: cosines are not stored
+  // Number of elements from one row to the next.
   int64_t stride = 0;
-  Writes writes = Writes::kThroughCache;
+  StorePolicy store_policy = StorePolicy::kCached;
 };
 
-// The rows of a run at multiples of this are computed afresh; to divide a long
-// run there saves work.
-inline constexpr int64_t kFreshPositions = 64;
+// Runs of consecutive positions restart their recurrence at multiples of this.
+// Dividing a long run at such positions avoids extra work.
+inline constexpr int64_t kRestartInterval = 64;
 
-// Rows for positions[first] and the count - 1 after it. T is float or double.
+// Fills the rows of the `count` positions from positions[first] on. T is float
+// or double.
 template <typename T>
 void FillAngles(const AngleTable<T>& table, const Positions& positions,
                 int64_t first, int64_t count);
 
-// One row, for any position, even a negative one.
+// Fills one row. The position may be negative.
 template <typename T>
 void FillAngles(const AngleTable<T>& table, int64_t position);
 

@@ -1,6 +1,8 @@
-// Sines and cosines of a position times frequencies, in vectors. To be included
-// by files that are compiled once for each instruction set.
-#if defined(LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+// Vectors of sines and cosines of position times frequency.
+//
+// Included once per instruction set; see core/simd/simd.h.
+#if defined(LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_
 #undef LOCUS_CORE_ENCODING_ANGLES_SIN_COS_INL_H_
 #else
@@ -13,9 +15,9 @@
 #include <hwy/highway.h>
 
 #include "absl/types/span.h"
+#include "core/encoding/angles/angles.h"
 #include "core/simd/exp2-inl.h"
 #include "core/simd/simd-inl.h"
-#include "core/encoding/angles/angles.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
@@ -23,18 +25,18 @@ namespace HWY_NAMESPACE {
 
 constexpr int kLanes = Lanes<double>();
 
-// Vectors of doubles that make one of T: where vectors have more than one lane,
-// two for float.
+// Number of vectors of doubles that convert to one vector of T: 2 for float,
+// except with one-lane vectors.
 template <typename T>
 constexpr int kPerVector = hn::MaxLanes(hn::ScalableTag<T>()) / kLanes;
 
-// a b - product, exactly, where product is a b rounded.
+// The exact rounding error a b - product, where product is a b rounded.
 HWY_INLINE Vector<double> ProductError(Vector<double> a, Vector<double> b,
                                        Vector<double> product) {
 #if HWY_NATIVE_FMA
   return hn::MulSub(a, b, product);
 #else
-  // Dekker's: halves of 26 bits, whose products are exact.
+  // Dekker's algorithm: split into halves of 26 bits, whose products are exact.
   const Vector<double> splitter = hn::Set(Tag<double>(), 0x1p27 + 1);
   const Vector<double> a_wide = hn::Mul(a, splitter);
   const Vector<double> b_wide = hn::Mul(b, splitter);
@@ -49,39 +51,40 @@ HWY_INLINE Vector<double> ProductError(Vector<double> a, Vector<double> b,
 #endif
 }
 
-// A frequency in turns, to twice the precision of double.
-struct Turns {
+// A frequency in full rotations per position, in double-double precision.
+struct Rotations {
   Vector<double> high;
   Vector<double> low;
 };
 
-HWY_INLINE Turns TurnsOf(Vector<double> radians) {
+HWY_INLINE Rotations RotationsOf(Vector<double> radians) {
   constexpr Tag<double> d;
   // 1 / (2 pi).
   const Vector<double> high = hn::Set(d, 0x1.45f306dc9c883p-3);
   const Vector<double> low = hn::Set(d, -0x1.6b01ec5417056p-57);
-  const Vector<double> turns = hn::Mul(radians, high);
-  return {turns, hn::MulAdd(radians, low, ProductError(radians, high, turns))};
+  const Vector<double> rotations = hn::Mul(radians, high);
+  return {rotations,
+          hn::MulAdd(radians, low, ProductError(radians, high, rotations))};
 }
 
-// Sines and cosines at kCount vectors of frequencies, each step for all of
-// them: one alone would mostly wait for its own results.
+// Sines and cosines for kCount vectors of frequencies. Each step is done for
+// all vectors before the next, which hides the latency of the dependency chain.
 template <int kCount>
-HWY_INLINE void SinCos(double position, const Turns* frequencies,
+HWY_INLINE void SinCos(double position, const Rotations* frequencies,
                        Vector<double>* sin, Vector<double>* cos) {
   constexpr Tag<double> d;
   constexpr hn::RebindToUnsigned<Tag<double>> bits;
   const Vector<double> p = hn::Set(d, position);
   Vector<double> rest[kCount];
   for (int v = 0; v < kCount; ++v) {
-    const Vector<double> turns = hn::Mul(p, frequencies[v].high);
+    const Vector<double> rotations = hn::Mul(p, frequencies[v].high);
     const Vector<double> low = hn::MulAdd(
-        p, frequencies[v].low, ProductError(p, frequencies[v].high, turns));
-    // Beyond 2^53 turns the lower half has whole turns of its own.
-    rest[v] = hn::Add(hn::Sub(turns, hn::Round(turns)), low);
+        p, frequencies[v].low, ProductError(p, frequencies[v].high, rotations));
+    // Beyond 2^53 rotations, the low part contains whole rotations, too.
+    rest[v] = hn::Add(hn::Sub(rotations, hn::Round(rotations)), low);
     rest[v] = hn::Sub(rest[v], hn::Round(rest[v]));
   }
-  // The nearest quarter stands in the last bits of a number that large.
+  // Adding 1.5 * 2^52 leaves the nearest quarter rotation in the lowest bits.
   const Vector<double> large = hn::Set(d, 0x1.8p52);
   hn::Vec<decltype(bits)> quarter[kCount];
   Vector<double> x[kCount], x2[kCount];
@@ -93,7 +96,7 @@ HWY_INLINE void SinCos(double position, const Turns* frequencies,
     x2[v] = hn::Mul(x[v], x[v]);
   }
 
-  // Coefficients of fdlibm, good to 2^-57 on an eighth of a turn either way.
+  // Coefficients of fdlibm, accurate to 2^-57 on +-1/8 rotation.
   constexpr double kSin[] = {
       -2.50507602534068634195e-08, 2.75573137070700676789e-06,
       -1.98412698298579493134e-04, 8.33333333332248946124e-03,
@@ -119,7 +122,8 @@ HWY_INLINE void SinCos(double position, const Turns* frequencies,
   const auto sign = hn::Set(bits, uint64_t{1} << 63);
   for (int v = 0; v < kCount; ++v) {
     s[v] = hn::MulAdd(hn::Mul(x[v], x2[v]), s[v], x[v]);
-    // One quarter on, sine and cosine change places; signs follow.
+    // In odd quarters, sine and cosine are swapped; the quarter determines the
+    // signs.
     const auto swap = hn::MaskFromVec(hn::BitCast(
         d, hn::Sub(hn::Zero(bits), hn::And(quarter[v], hn::Set(bits, 1)))));
     const auto next = hn::Add(quarter[v], hn::Set(bits, 1));
@@ -132,8 +136,8 @@ HWY_INLINE void SinCos(double position, const Turns* frequencies,
   }
 }
 
-// A vector of floats from two of doubles; where vectors have one lane, from
-// one.
+// Converts two vectors of doubles to one vector of floats; with one-lane
+// vectors, converts one.
 #if HWY_TARGET == HWY_SCALAR
 HWY_INLINE hn::Vec<hn::ScalableTag<float>> Rounded(Vector<double> v) {
   return hn::DemoteTo(hn::Rebind<float, Tag<double>>(), v);
@@ -147,11 +151,11 @@ HWY_INLINE hn::Vec<hn::ScalableTag<float>> Rounded(Vector<double> low,
 }
 #endif
 
-// The numbers from one on, as many as there are, up to kVectors vectors; zeros
-// follow.
+// Loads kVectors vectors from numbers[first] on, padded with zeros past the
+// end.
 template <int kVectors>
-HWY_INLINE void LoadSome(absl::Span<const double> numbers, int64_t first,
-                         Vector<double>* to) {
+HWY_INLINE void LoadPadded(absl::Span<const double> numbers, int64_t first,
+                           Vector<double>* to) {
   constexpr int64_t kWidth = kVectors * kLanes;
   const auto count = static_cast<int64_t>(numbers.size()) - first;
   const double* from = numbers.data() + first;
@@ -165,30 +169,31 @@ HWY_INLINE void LoadSome(absl::Span<const double> numbers, int64_t first,
   }
 }
 
+// Loads kVectors vectors of frequencies from index `first` on.
 template <int kVectors>
-HWY_INLINE void LoadTurns(absl::Span<const double> frequencies, int64_t first,
-                          Turns* turns) {
+HWY_INLINE void LoadRotations(absl::Span<const double> frequencies,
+                              int64_t first, Rotations* rotations) {
   Vector<double> radians[kVectors];
-  LoadSome<kVectors>(frequencies, first, radians);
-  for (int v = 0; v < kVectors; ++v) turns[v] = TurnsOf(radians[v]);
+  LoadPadded<kVectors>(frequencies, first, radians);
+  for (int v = 0; v < kVectors; ++v) rotations[v] = RotationsOf(radians[v]);
 }
 
-// e^(growth distance) for the pairs from one on.
+// e^(growth[k] distance) for the pairs k from `first` on.
 template <int kVectors>
-HWY_INLINE void Grown(absl::Span<const double> growth, int64_t first,
-                      double distance, Vector<double>* factors) {
+HWY_INLINE void GrowthFactors(absl::Span<const double> growth, int64_t first,
+                              double distance, Vector<double>* factors) {
   constexpr Tag<double> d;
   constexpr double kLog2E = 1.4426950408889634;
   Vector<double> rates[kVectors];
-  LoadSome<kVectors>(growth, first, rates);
+  LoadPadded<kVectors>(growth, first, rates);
   for (int v = 0; v < kVectors; ++v) {
     factors[v] = Exp2Bounded<double>(
         hn::Mul(hn::Mul(rates[v], hn::Set(d, kLog2E)), hn::Set(d, distance)));
   }
 }
 
-// What sines and cosines of the pairs from one on are multiplied by at a
-// position.
+// Factors of the sines and cosines at a position, for the pairs from `first`
+// on.
 template <typename T, int kVectors>
 HWY_INLINE void Factors(const AngleTable<T>& table, int64_t first,
                         double position, Vector<double>* factors) {
@@ -198,7 +203,8 @@ HWY_INLINE void Factors(const AngleTable<T>& table, int64_t first,
     for (int v = 0; v < kVectors; ++v) factors[v] = factor;
     return;
   }
-  Grown<kVectors>(table.growth, first, position - table.centre, factors);
+  GrowthFactors<kVectors>(table.growth, first, position - table.centre,
+                          factors);
   for (int v = 0; v < kVectors; ++v) factors[v] = hn::Mul(factors[v], factor);
 }
 

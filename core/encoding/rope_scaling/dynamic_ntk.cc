@@ -3,10 +3,10 @@
 //   s = max(length, max_position),
 //   base' = base (factor s / max_position - (factor - 1))^(r / (r - 2))
 //
-// As ntk.cc, with a growth that follows from the length of the call: up to
-// max_position nothing changes. The length is the largest position of the
-// request and one more; nothing is remembered from call to call, so that the
-// same request has the same answer.
+// NTK-aware scaling (see ntk.cc) with a factor that depends on the length of
+// the call. Calls of up to max_position are not scaled. The length is the
+// largest position of the request plus one. No state is kept between calls, so
+// that equal requests have equal results.
 #include <algorithm>
 
 #include "core/encoding/rope_scaling/ntk.h"
@@ -45,11 +45,12 @@ RopeScalingInfo DescribeDynamicNtk() {
   return {
       .name = "dynamic_ntk",
       .description =
-          "a base that grows once a call exceeds max_position; needs two pairs",
+          "a base that grows when a call exceeds max_position; needs at least "
+          "two pairs",
       .parameters = {ScalingFactor(),
                      {.kind = ParameterKind::kInteger,
                       .name = "max_position",
-                      .description = "up to this length nothing changes",
+                      .description = "max length of a call that is not scaled",
                       .default_number = 2048,
                       .min = 1,
                       .max = 0x1p53}},

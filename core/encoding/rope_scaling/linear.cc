@@ -3,8 +3,8 @@
 //   w'_k = w_k / factor
 //
 // Chen et al., 2023, "Extending Context Window of Large Language Models via
-// Position Interpolation", equation 4. Every position is squeezed into the
-// range that was trained; near tokens come closer together, too.
+// Position Interpolation", equation 4. All positions are compressed into the
+// trained range, which also reduces the distance between nearby tokens.
 #include "core/encoding/rope_scaling/scaling.h"
 
 namespace locus {
@@ -34,7 +34,8 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
 
 RopeScalingInfo DescribeLinear() {
   return {.name = "linear",
-          .description = "position interpolation: all pairs turn more slowly",
+          .description =
+              "position interpolation: all pairs are slowed down by the factor",
           .parameters = {ScalingFactor()},
           .make = Make};
 }

@@ -7,9 +7,10 @@
 //   t = (L0 / l_k - low_freq_factor) / (high_freq_factor - low_freq_factor)
 //
 // Grattafiori et al., 2024, "The Llama 3 Herd of Models", and its published
-// code. L0 is the original length. Where both factors are the same, nothing is
-// between, as in the published configuration of Llama 4. As YaRN it leaves fast
-// pairs alone and interpolates slow ones, but knows no attention factor.
+// code. L0 is the original length. If both factors are equal, no pair is
+// interpolated partially, as in the published configuration of Llama 4. Like
+// YaRN, this scaling keeps fast pairs and interpolates slow ones, but it has no
+// attention factor.
 #include <numbers>
 #include <type_traits>
 
@@ -54,8 +55,8 @@ class Llama3 final : public RopeScaling {
                 static_cast<T>(high - low);
     return (1 - t) * frequency / stretch + t * frequency;
   }
-  // A plain number over one of a list, which frameworks multiply by the
-  // inverse.
+  // A scalar divided by an element of a tensor. In float, frameworks multiply
+  // the scalar by the inverse of the element.
   template <typename T>
   static T Over(double number, T divisor) {
     if constexpr (std::is_same_v<T, float>) {
@@ -98,16 +99,16 @@ Parameter FreqFactor(absl::string_view name, absl::string_view description,
 
 RopeScalingInfo DescribeLlama3() {
   return {.name = "llama3",
-          .description = "long waves are stretched, short ones stay",
+          .description = "long wavelengths are stretched, short ones are kept",
           .parameters =
               {ScalingFactor(8),
                FreqFactor("low_freq_factor",
-                          "waves longer than original_length over this are "
-                          "stretched by the factor",
+                          "wavelengths above original_length divided by this "
+                          "are stretched by the factor",
                           1),
                FreqFactor("high_freq_factor",
-                          "waves shorter than original_length over this stay; "
-                          "not less than low_freq_factor",
+                          "wavelengths below original_length divided by this "
+                          "are kept; not less than low_freq_factor",
                           4),
                OriginalLength(8192)},
           .make = Make};

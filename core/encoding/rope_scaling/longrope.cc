@@ -2,14 +2,15 @@
 //
 //   w'_k = 1 / (e_k base^(2k / r))
 //
-// Ding et al., 2024, "LongRoPE", equation 2, as Phi-3 uses it. e is
-// long_factors where the length of the call (its largest position and one more)
-// exceeds the original length L0, else short_factors: numbers found by search,
-// one for each pair, all 1 if left out. Cosines and sines are multiplied by
+// Ding et al., 2024, "LongRoPE", equation 2, as used by Phi-3. e is
+// long_factors if the length of the call (its largest position plus one)
+// exceeds the original length L0, otherwise short_factors. Both lists have one
+// factor per pair, found by search; a list that is not set is all ones. Cosines
+// and sines are multiplied by
 //
 //   sqrt(1 + ln factor / ln L0)    for a factor above 1, else 1,
 //
-// on short inputs, too: a model is trained with one factor.
+// for short inputs too, because a model is trained with one attention factor.
 #include <algorithm>
 #include <utility>
 
@@ -89,8 +90,9 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
       AttentionFactor(arguments, original_length));
 }
 
-// Nobody has searched for factors of a model of ours: the long ones are those
-// by which NTK-aware scaling slows its pairs down.
+// The factors of LongRoPE are found by search for a given model. Without a
+// search, long_factors are set to the factors by which NTK-aware scaling slows
+// down each pair.
 void Retrofit(double factor, int64_t rotary_dim, Arguments* arguments) {
   Factors factors(rotary_dim / 2);
   for (size_t k = 0; k < factors.size(); ++k) {
@@ -106,16 +108,17 @@ void Retrofit(double factor, int64_t rotary_dim, Arguments* arguments) {
 RopeScalingInfo DescribeLongRope() {
   return {
       .name = "longrope",
-      .description = "a factor of its own for each pair",
+      .description = "a separate factor for each pair",
       .parameters = {ScalingFactor(),
                      OriginalLength(),
                      {.kind = ParameterKind::kNumbers,
                       .name = "short_factors",
-                      .description = "one for each pair, up to original_length",
+                      .description =
+                          "one per pair, for calls of up to original_length",
                       .min = 1e-6},
                      {.kind = ParameterKind::kNumbers,
                       .name = "long_factors",
-                      .description = "one for each pair, for longer calls",
+                      .description = "one per pair, for longer calls",
                       .min = 1e-6},
                      GivenAttentionFactor()},
       .retrofit = Retrofit,

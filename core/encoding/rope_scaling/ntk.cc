@@ -2,10 +2,11 @@
 //
 //   base' = base factor^(r / (r - 2)),  w'_k = base'^(-2k / r)
 //
-// Found by users of LLaMA in 2023 and described by Peng et al., 2023, "YaRN",
-// section 3.1. The fastest pair stays as it is, the slowest is slowed down by
-// the factor, those between follow. With one pair alone (r = 2) it would have
-// to be both.
+// Proposed by users of LLaMA in 2023 and described by Peng et al., 2023,
+// "YaRN", section 3.1. The fastest pair is unchanged, the slowest is slowed
+// down by the factor, and the pairs between them by an amount between 1 and the
+// factor. A rotary dimension of 2 has only one pair, which would be both the
+// fastest and the slowest.
 #include "core/encoding/rope_scaling/ntk.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -47,7 +48,8 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
 RopeScalingInfo DescribeNtk() {
   return {.name = "ntk",
           .description =
-              "a larger base: slow pairs are slowed down most; needs two pairs",
+              "a larger base, which slows down slow pairs the most; needs at "
+              "least two pairs",
           .parameters = {ScalingFactor()},
           .make = Make};
 }

@@ -1,6 +1,6 @@
 #include "core/encoding/rope_scaling/scaling.h"
 
-// One line for each scaling. X(Yarn) stands for DescribeYarn in yarn.cc.
+// One line per scaling. X(Yarn) stands for DescribeYarn() in yarn.cc.
 #define LOCUS_ROPE_SCALINGS(X) \
   X(Linear)                    \
   X(Ntk)                       \
@@ -31,8 +31,9 @@ double PairFrequency(const RopeShape& shape, int64_t k, double stretch) {
   return std::pow(shape.base, exponent) / stretch;
 }
 
-// Frameworks take the power that is the wavelength, then its inverse. The power
-// is rounded from double, so that it does not depend on the library at hand.
+// Frameworks compute the power base^(2k / r) first, then its inverse. The power
+// is rounded from double, so that the result does not depend on the
+// single-precision functions of the local libm.
 template <>
 float PairFrequency(const RopeShape& shape, int64_t k, float stretch) {
   const float exponent =
@@ -52,7 +53,7 @@ std::vector<double> PairFrequencies(const RopeShape& shape) {
 Parameter ScalingFactor(double default_factor) {
   return {.kind = ParameterKind::kNumber,
           .name = "factor",
-          .description = "how many times longer sequences get",
+          .description = "ratio of the extended length to the original length",
           .default_number = default_factor,
           .min = 1e-6,
           .max = 1e6};
@@ -61,7 +62,7 @@ Parameter ScalingFactor(double default_factor) {
 Parameter OriginalLength(double default_length) {
   return {.kind = ParameterKind::kInteger,
           .name = "original_length",
-          .description = "the length that was trained for",
+          .description = "length that the model was trained for",
           .default_number = default_length,
           .min = 2,
           .max = 0x1p53};
@@ -70,7 +71,7 @@ Parameter OriginalLength(double default_length) {
 Parameter GivenAttentionFactor() {
   return {.kind = ParameterKind::kNumber,
           .name = "attention_factor",
-          .description = "of cosines and sines, instead of the rule's",
+          .description = "factor of cosines and sines; unset: the formula's",
           .min = 1e-6,
           .max = 1e6};
 }

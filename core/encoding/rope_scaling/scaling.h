@@ -1,16 +1,19 @@
-// Ways to stretch RoPE past the length it was trained for.
+// RoPE scalings: methods that extend RoPE past its training length.
 //
-// A scaling changes the frequencies of the pairs, and may multiply cosines and
+// A scaling changes the frequencies of the pairs and may multiply cosines and
 // sines by an attention factor. To add one, write
-// core/encoding/rope_scaling/<name>.cc with a Describe function, give it a
-// message in proto/locus/v1/scheme.proto and a line in scaling.cc.
+// core/encoding/rope_scaling/<name>.cc with a Describe function, list the file
+// in CMakeLists.txt beside it, and add a message to
+// proto/locus/v1/scheme.proto and a line to scaling.cc.
 //
-// A scaling writes its formula once, for numbers of a type T that the shape
-// chooses. In double it is the formula. In float it is what frameworks compute
-// from it, step by step, which is another number: at position 1e6 a frequency
-// that is off by half a unit of single precision turns the fastest pairs by
-// 0.03. What a configuration holds as a plain number (base, factors, lengths)
-// is taken in double there, and rounded where it meets a list of frequencies.
+// Each scaling implements its formula once, as a template over the type T in
+// which it is evaluated. With T = double the result is exact to double
+// precision. With T = float it has the same rounding errors as common
+// frameworks, which matter: at position 1e6, half a unit in the last place of a
+// single-precision frequency changes the angle of the fastest pairs by 0.03
+// radians. As in those frameworks, scalars of the configuration (base, factors,
+// lengths) are doubles and are rounded where they are combined with a tensor of
+// frequencies.
 #pragma once
 
 #include <cmath>
@@ -26,33 +29,34 @@
 
 namespace locus {
 
-// What RoPE is in one call, before it is stretched.
+// RoPE in one call, before scaling.
 struct RopeShape {
   double base = 10000;
+  // Number of channels that are rotated.
   int64_t rotary_dim = 0;
-  // Of the whole head.
+  // Number of channels of the whole head.
   int64_t dim = 0;
-  // The largest position of the call and one more.
+  // Length of the call: its largest position plus one.
   double length = 0;
-  // Whether frequencies are computed in float, as frameworks do.
+  // Whether frequencies are computed in float, as in common frameworks.
   bool single_precision = false;
 
   int64_t pair_count() const { return rotary_dim / 2; }
 };
 
-// base^(-2k / r) / stretch: what pair k turns by at each position if it is
-// slowed down so many times. T is float or double.
+// base^(-2k / rotary_dim) / stretch: radians per position of pair k, slowed
+// down by a factor of `stretch`. T is float or double.
 template <typename T>
 T PairFrequency(const RopeShape& shape, int64_t k, T stretch = 1);
 template <>
 double PairFrequency(const RopeShape& shape, int64_t k, double stretch);
 template <>
 float PairFrequency(const RopeShape& shape, int64_t k, float stretch);
-// Of all pairs of a shape, in its arithmetic.
+// Frequencies of all pairs, computed in the precision of the shape.
 std::vector<double> PairFrequencies(const RopeShape& shape);
 
-// Calls frequency(k, T()) for each pair of a shape, where T is the type of its
-// arithmetic.
+// Collects frequency(k, T()) of each pair, where T is float or double according
+// to the precision of the shape.
 template <typename Frequency>
 std::vector<double> EachPair(const RopeShape& shape,
                              const Frequency& frequency) {
@@ -64,54 +68,59 @@ std::vector<double> EachPair(const RopeShape& shape,
   return frequencies;
 }
 
+// Result of a scaling.
 struct ScaledPairs {
-  // Of rotary_dim / 2 pairs.
-  std::vector<double> frequencies;
+  std::vector<double> frequencies;  // [rotary_dim / 2]
+  // Factor of cosines and sines.
   double attention_factor = 1;
-  // How far each pair is on the way from untouched, 0, to slowed down by the
-  // whole factor, 1, where the formula has such a ramp; else it follows from
-  // the frequencies.
+  // Interpolation weight of each pair, if the formula has one: 0 means
+  // unchanged, 1 means slowed down by the whole factor. If empty, the weights
+  // are derived from the frequencies.
   std::vector<double> ramp = {};
 };
 
-// A scaling with its parameters. Immutable, thread-safe.
+// A scaling with its parameters. Immutable and thread-safe.
 class RopeScaling {
  public:
   virtual ~RopeScaling() = default;
-  // INVALID_ARGUMENT names a parameter that does not fit the shape.
+  // INVALID_ARGUMENT names the parameter that does not fit the shape.
   virtual absl::StatusOr<ScaledPairs> Scale(const RopeShape& shape) const = 0;
-  // Cosines and sines are multiplied by it, whatever the shape.
+  // Factor of cosines and sines; the same for all shapes.
   virtual double attention_factor() const { return 1; }
-  // How many times longer sequences get.
+  // Ratio of the extended length to the original length.
   virtual double factor() const = 0;
-  // The length that was trained for, if the parameters say, else 0.
+  // Length that the model was trained for; 0 if the scaling has no such
+  // parameter.
   virtual int64_t original_length() const { return 0; }
-  // Whether frequencies follow from the call's length.
+  // Whether frequencies depend on the length of the call.
   virtual bool depends_on_length() const { return false; }
-  // The rotary dimension its parameters were made for; 0 if any will do.
+  // Rotary dimension that the parameters are for; 0 if any is valid.
   virtual int64_t rotary_dim() const { return 0; }
-  // Whether it is about the whole head, so that no rotary dimension can be set.
+  // Whether the scaling needs a rotary dimension equal to the head's dimension.
   virtual bool needs_whole_head() const { return false; }
 };
 
+// Description of a scaling.
 struct RopeScalingInfo {
-  // The name of its field in the contract.
+  // Name of the scaling's field in the RopeScheme message of the protocol.
   absl::string_view name;
   absl::string_view description;
   std::vector<Parameter> parameters;
-  // Sets what a model that was trained without it needs besides factor and
-  // length, by the names of `parameters`; null if that is nothing.
+  // Sets the parameters, other than factor and length, that a model trained
+  // without this scaling needs. Null if there are none.
   void (*retrofit)(double factor, int64_t rotary_dim,
                    Arguments* arguments) = nullptr;
-  // Takes checked arguments, by the names of `parameters`.
+  // Makes the scaling from arguments that Arguments::Check() has accepted,
+  // named as in `parameters`.
   absl::StatusOr<std::unique_ptr<RopeScaling>> (*make)(
       const Arguments& arguments);
 };
 
-// All of them, in the order of the contract.
+// All scalings, in the order of the protocol's RopeScheme message.
 absl::Span<const RopeScalingInfo> AllRopeScalings();
 
-// Parameters that several scalings have.
+// Parameters that several scalings share: `factor`, `original_length` and
+// `attention_factor`.
 Parameter ScalingFactor(double default_factor = 1);
 Parameter OriginalLength(double default_length = 2048);
 Parameter GivenAttentionFactor();

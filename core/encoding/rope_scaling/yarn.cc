@@ -7,9 +7,10 @@
 //   w'_k    = ramp_k w_k / factor + (1 - ramp_k) w_k
 //
 // Peng et al., 2023, "YaRN", section 3.2, with the rounding of its published
-// code, which `truncate: false` leaves out. dim(n) is the pair that turns n
-// times within the original length L0: faster ones stay, slower ones are
-// interpolated. Cosines and sines are multiplied by
+// code, which `truncate: false` disables. dim(n) is the pair that makes n full
+// rotations within the original length L0. Pairs faster than dim(beta_fast) are
+// kept and pairs slower than dim(beta_slow) are interpolated. Cosines and sines
+// are multiplied by
 //
 //   g(factor, mscale) / g(factor, mscale_all_dim), or else g(factor, 1),
 //   g(s, m) = 1 + 0.1 m ln s for s > 1, else 1.
@@ -47,8 +48,8 @@ class Yarn final : public RopeScaling {
           "factor", absl::StrCat("needs a base of more than 1, not ",
                                  shape.base, ": no pair would be the slowest"));
     }
-    double low = PairTurning(settings_.beta_fast, shape);
-    double high = PairTurning(settings_.beta_slow, shape);
+    double low = PairWithRotations(settings_.beta_fast, shape);
+    double high = PairWithRotations(settings_.beta_slow, shape);
     if (settings_.truncate) {
       low = std::floor(low);
       high = std::ceil(high);
@@ -81,19 +82,20 @@ class Yarn final : public RopeScaling {
   double attention_factor() const override { return attention_factor_; }
 
  private:
-  // As the published code has it, which in float is not the same as adding
-  // `ramp` of the one: it takes 1 from what it took from 1.
+  // Interpolates between both frequencies. In float, the published code uses
+  // 1 - (1 - ramp) as the weight, which is not equal to `ramp`.
   template <typename T>
   static T Between(T kept, T stretched, T ramp) {
     const T rest = 1 - ramp;
     if constexpr (std::is_same_v<T, float>) ramp = 1 - rest;
     return stretched * ramp + kept * rest;
   }
-  // Which pair turns so many times within the original length; seldom whole.
-  double PairTurning(double turns, const RopeShape& shape) const {
+  // The pair that makes that many rotations within the original length;
+  // generally not an integer.
+  double PairWithRotations(double rotations, const RopeShape& shape) const {
     return static_cast<double>(shape.rotary_dim) *
            std::log(settings_.original_length /
-                    (turns * 2 * std::numbers::pi)) /
+                    (rotations * 2 * std::numbers::pi)) /
            (2 * std::log(shape.base));
   }
 
@@ -101,7 +103,7 @@ class Yarn final : public RopeScaling {
   const double attention_factor_;
 };
 
-// A zero counts as unset, as in the library that most configurations are for.
+// An optional number. Zero counts as unset, as in the transformers library.
 double Given(const Arguments& arguments, absl::string_view name) {
   return arguments.Has(name) ? arguments.Number(name) : 0;
 }
@@ -127,12 +129,12 @@ absl::StatusOr<std::unique_ptr<RopeScaling>> Make(const Arguments& arguments) {
                                 AttentionFactor(arguments, settings.factor));
 }
 
-Parameter Turns(absl::string_view name, absl::string_view description,
-                double turns) {
+Parameter Rotations(absl::string_view name, absl::string_view description,
+                    double default_rotations) {
   return {.kind = ParameterKind::kNumber,
           .name = std::string(name),
           .description = description,
-          .default_number = turns,
+          .default_number = default_rotations,
           .min = 1e-6,
           .max = 1e9};
 }
@@ -140,7 +142,8 @@ Parameter Turns(absl::string_view name, absl::string_view description,
 Parameter Mscale(absl::string_view name) {
   return {.kind = ParameterKind::kNumber,
           .name = std::string(name),
-          .description = "with the other mscale, sets the attention factor",
+          .description =
+              "determines the attention factor, together with the other mscale",
           .min = 0,
           .max = 1e6};
 }
@@ -151,15 +154,19 @@ RopeScalingInfo DescribeYarn() {
   return {
       .name = "yarn",
       .description =
-          "slow pairs are interpolated, fast ones stay; scores sharpen; needs "
-          "a base above 1",
+          "slow pairs are interpolated, fast pairs are kept, attention is "
+          "sharpened; needs a base above 1",
       .parameters =
           {ScalingFactor(),
            OriginalLength(),
-           Turns("beta_fast",
-                 "pairs that turn more often in the original length stay", 32),
-           Turns("beta_slow",
-                 "pairs that turn less often are slowed by the factor", 1),
+           Rotations("beta_fast",
+                     "pairs with more rotations in the original length are "
+                     "kept",
+                     32),
+           Rotations("beta_slow",
+                     "pairs with fewer rotations in the original length are "
+                     "slowed down by the factor",
+                     1),
            {.kind = ParameterKind::kFlag,
             .name = "truncate",
             .description = "round the ends of the ramp to whole pairs",

@@ -1,14 +1,15 @@
-// Attention with linear biases.
+// ALiBi: attention with linear biases.
 //
 //   bias(h, i, j) = -m_h (i - j)      causal
 //   bias(h, i, j) = -m_h |i - j|      symmetric
 //
 // Press et al., 2022, "Train Short, Test Long", section 3. For H heads, H a
-// power of two, m_h = 2^(-bias_max h / H), h = 1 .. H; otherwise the slopes of
-// the power of two below H come first and then every second slope of the one
-// above. A second rule, m_h = 2^(-h), is found in course material and agrees
-// for H = 8. The bias is added after the scale. Past the training length the
-// penalty goes on growing, and distant keys fade: perplexity holds.
+// power of two, m_h = 2^(-bias_max h / H), h = 1 .. H. For other H, the slopes
+// for the largest power of two below H are followed by every second slope for
+// the next power of two. A second rule, m_h = 2^(-h), is common in course
+// material and agrees for H = 8. The bias is added after the scores are scaled.
+// Past the training length the penalty continues to grow, distant keys fade,
+// and perplexity holds.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -64,7 +65,7 @@ class AlibiBias final : public ScoreBias {
     return -slopes_[head] *
            static_cast<double>(symmetric_ ? std::abs(offset) : offset);
   }
-  bool is_small() const override { return false; }
+  bool is_bounded() const override { return false; }
   double Steepness(int64_t /*nearest*/) const override {
     double steepest = 0;
     for (const double slope : slopes_) {
@@ -72,7 +73,7 @@ class AlibiBias final : public ScoreBias {
     }
     return steepest;
   }
-  // A geometric series.
+  // The sum is a geometric series.
   double LogTail(int64_t head, int64_t offset, int64_t count) const override {
     const double slope = slopes_[head];
     if (slope <= 0 || (offset < 0 && !symmetric_)) {
@@ -83,6 +84,7 @@ class AlibiBias final : public ScoreBias {
                     -std::log(-std::expm1(-slope)));
   }
   bool is_causal() const override { return !symmetric_; }
+  absl::string_view causal_parameter() const override { return "symmetric"; }
   std::vector<double> slopes() const override { return slopes_; }
 
  private:
@@ -135,8 +137,9 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
       arguments.Number("bias_max"), arguments.Numbers("slopes"));
 }
 
-// A model that looks both ways has distances on both sides.
-void Suit(const TrainingSetting& setting, Arguments* arguments) {
+// A bidirectional model needs a bias on both sides of a query.
+void ApplyTrainingDefaults(const TrainingSetting& setting,
+                           Arguments* arguments) {
   if (!setting.causal) arguments->Set("symmetric", true);
 }
 
@@ -150,19 +153,21 @@ SchemeInfo DescribeAlibi() {
       .parameters = {{.kind = ParameterKind::kFlag,
                       .name = "symmetric",
                       .description =
-                          "penalise both sides; for calls that are not causal"},
+                          "penalise keys on both sides of a query; required "
+                          "unless the call is causal"},
                      {.kind = ParameterKind::kChoice,
                       .name = "rule",
                       .description =
-                          "how slopes follow from the number of heads",
+                          "rule that computes the slopes from the number of "
+                          "heads",
                       .choices = {"PAPER", "COURSE"}},
                      {.kind = ParameterKind::kNumbers,
                       .name = "slopes",
-                      .description = "one for each head, instead of a rule"},
+                      .description = "one per head, instead of a rule"},
                      {.kind = ParameterKind::kNumber,
                       .name = "bias_max",
                       .description =
-                          "the exponent of the last slope under PAPER",
+                          "negative exponent of the last slope with rule PAPER",
                       .default_number = 8,
                       .min = 0,
                       .max = 1000}},
@@ -172,7 +177,7 @@ SchemeInfo DescribeAlibi() {
       .beyond_training =
           "The penalty goes on growing, distant keys fade, perplexity holds.",
       .make = Make,
-      .suit = Suit,
+      .apply_training_defaults = ApplyTrainingDefaults,
   };
 }
 

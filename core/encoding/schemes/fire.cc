@@ -2,15 +2,15 @@
 //
 //   bias(h, i, j) = f_h(psi(i - j) / (psi(max(i, L)) + 1e-6))
 //   psi(x) = ln(|c x| + 1)
-//   f(x) = W2 relu(w1 x + b1) + b2, with 32 hidden units
+//   f(x) = W2 relu(w1 x + b1) + b2, by default with 32 hidden units
 //
 // Li et al., 2024, "Functional Interpolation for Relative Positions Improves
-// Long Context Transformers", equation 3 and appendix C. Distances are divided
-// by the query's own position, so that they never leave the range that was
-// trained; up to the threshold L they are not. The bias depends on both
-// positions, and is the only one here that does. Unless they are given, weights
-// and biases are drawn as linear layers usually are, uniformly within one over
-// the root of their inputs.
+// Long Context Transformers", equation 3 and appendix C. Distances are
+// normalised by the query's position, or by the threshold L if that is larger,
+// so that they stay in the trained range past the training length. FIRE is the
+// only scheme here whose bias depends on both positions. Weights and biases
+// that are not given are drawn with the default initialisation of linear
+// layers: uniformly in +-1 / sqrt(number of inputs).
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -28,13 +28,14 @@ namespace locus {
 namespace {
 
 constexpr double kEpsilon = 1e-6;
-// What a few bytes of request may make us draw.
+// Max count of numbers drawn from a seed. It bounds the memory of a call whose
+// request takes only a few bytes.
 constexpr int64_t kMaxDrawn = int64_t{1} << 20;
-// Logarithms are kept for positions below this; those beyond are computed when
-// asked for.
-constexpr int64_t kMaxKept = int64_t{1} << 18;
+// Values of psi are cached for positions below this and computed on demand
+// beyond it.
+constexpr int64_t kMaxCached = int64_t{1} << 18;
 
-// All numbers of the scheme, in the order in which they are trained.
+// All numbers of the scheme, in the order of the trainable parameters.
 struct FireNumbers {
   int64_t width = 0;
   int64_t head_count = 0;
@@ -53,9 +54,11 @@ struct FireNumbers {
   }
   int64_t B2(int64_t h) const { return 2 + 2 * width + head_count * width + h; }
 
+  // Input of hidden unit n's activation function.
   double Hidden(int64_t n, double x) const {
     return values[W1(n)] * x + values[B1(n)];
   }
+  // Output of the network for head h.
   double Output(int64_t h, double x) const {
     double sum = values[B2(h)];
     for (int64_t n = 0; n < width; ++n) {
@@ -65,20 +68,20 @@ struct FireNumbers {
   }
 };
 
-// The network of one input is a line between any two places where a hidden unit
-// starts or ends: these lines, rather than all units, for each number asked
-// for.
+// Piecewise linear form of the network. A ReLU network with one input is linear
+// between the points at which a hidden unit switches on or off, so that one
+// line is evaluated for each input instead of all hidden units.
 class Lines {
  public:
   explicit Lines(const FireNumbers& numbers) {
     for (int64_t n = 0; n < numbers.width; ++n) {
-      const double end =
+      const double knot =
           -numbers.values[numbers.B1(n)] / numbers.values[numbers.W1(n)];
-      if (std::isfinite(end)) ends_.push_back(end);
+      if (std::isfinite(knot)) knots_.push_back(knot);
     }
-    std::sort(ends_.begin(), ends_.end());
+    std::sort(knots_.begin(), knots_.end());
     for (int64_t h = 0; h < numbers.head_count; ++h) {
-      for (size_t piece = 0; piece <= ends_.size(); ++piece) {
+      for (size_t piece = 0; piece <= knots_.size(); ++piece) {
         lines_.push_back(LineAt(numbers, h, Inside(piece)));
       }
     }
@@ -90,38 +93,38 @@ class Lines {
     double At(double x) const { return start + slope * x; }
   };
 
-  // Between which ends a number lies.
+  // Index of the piece that contains x.
   size_t PieceOf(double x) const {
-    return std::upper_bound(ends_.begin(), ends_.end(), x) - ends_.begin();
+    return std::upper_bound(knots_.begin(), knots_.end(), x) - knots_.begin();
   }
-  // Where a piece begins, and where the next one does.
+  // First input of a piece, and first input of the next piece.
   double Begin(size_t piece) const {
     return piece == 0 ? -std::numeric_limits<double>::infinity()
-                      : ends_[piece - 1];
+                      : knots_[piece - 1];
   }
   double End(size_t piece) const {
-    return piece == ends_.size() ? std::numeric_limits<double>::infinity()
-                                 : ends_[piece];
+    return piece == knots_.size() ? std::numeric_limits<double>::infinity()
+                                  : knots_[piece];
   }
   const Line& Get(int64_t head, size_t piece) const {
-    return lines_[head * (ends_.size() + 1) + piece];
+    return lines_[head * (knots_.size() + 1) + piece];
   }
   double At(int64_t head, double x) const {
     return Get(head, PieceOf(x)).At(x);
   }
 
  private:
-  // Some place within a piece.
+  // A point inside a piece.
   double Inside(size_t piece) const {
-    if (ends_.empty()) return 0;
-    // An end may be so far out that the next number is more than 1 away.
+    if (knots_.empty()) return 0;
+    // A knot may be so large that adding 1 to it has no effect.
     if (piece == 0) {
-      return ends_.front() - std::max(1.0, std::abs(ends_.front()));
+      return knots_.front() - std::max(1.0, std::abs(knots_.front()));
     }
-    if (piece == ends_.size()) {
-      return ends_.back() + std::max(1.0, std::abs(ends_.back()));
+    if (piece == knots_.size()) {
+      return knots_.back() + std::max(1.0, std::abs(knots_.back()));
     }
-    return ends_[piece - 1] + (ends_[piece] - ends_[piece - 1]) / 2;
+    return knots_[piece - 1] + (knots_[piece] - knots_[piece - 1]) / 2;
   }
 
   static Line LineAt(const FireNumbers& numbers, int64_t h, double x) {
@@ -135,23 +138,23 @@ class Lines {
     return line;
   }
 
-  std::vector<double> ends_;
-  std::vector<Line> lines_;  // [heads, ends + 1]
+  std::vector<double> knots_;
+  std::vector<Line> lines_;  // [heads, knots + 1]
 };
 
 class FireBias final : public ScoreBias {
  public:
-  // max_position: of the call.
+  // max_position: the largest position of the call.
   FireBias(FireNumbers numbers, int64_t max_position, bool trainable)
       : numbers_(std::move(numbers)),
         trainable_(trainable),
         lines_(numbers_),
-        is_small_(LargestMagnitude() <= 64),
+        is_bounded_(LargestMagnitude() <= 64),
         threshold_psi_(
             std::log1p(std::abs(numbers_.c()) * numbers_.threshold())) {
-    if (trainable || max_position >= kMaxKept) return;
+    if (trainable || max_position >= kMaxCached) return;
     for (int64_t n = 0; n <= max_position; ++n) {
-      kept_.push_back(
+      psi_.push_back(
           std::log1p(std::abs(numbers_.c()) * static_cast<double>(n)));
     }
   }
@@ -164,22 +167,22 @@ class FireBias final : public ScoreBias {
   void Row(int64_t head, int64_t query_position, const Positions& keys,
            int64_t first, int64_t count, double* values) const override {
     if (count == 0) return;
-    const auto kept = static_cast<int64_t>(kept_.size());
-    if (!keys.is_range() || query_position >= kept ||
-        keys[first + count - 1] >= kept) {
+    const auto cached = static_cast<int64_t>(psi_.size());
+    if (!keys.is_range() || query_position >= cached ||
+        keys[first + count - 1] >= cached) {
       return ScoreBias::Row(head, query_position, keys, first, count, values);
     }
     const int64_t key = keys[first];
     const double scale = Scale(query_position);
-    // Keys up to the query come nearer, those after it go away again.
-    const int64_t up_to =
+    // Distances decrease up to the query's own position and increase after it.
+    const int64_t split =
         std::clamp<int64_t>(query_position + 1 - key, 0, count);
-    FillNearing(head, query_position - key, up_to, scale, values);
-    FillLeaving(head, key + up_to - query_position, count - up_to, scale,
-                values + up_to);
+    FillDescending(head, query_position - key, split, scale, values);
+    FillAscending(head, key + split - query_position, count - split, scale,
+                  values + split);
   }
   bool depends_on_offset_alone() const override { return false; }
-  bool is_small() const override { return is_small_; }
+  bool is_bounded() const override { return is_bounded_; }
 
   absl::Span<double> parameters() override {
     return trainable_ ? absl::MakeSpan(numbers_.values) : absl::Span<double>();
@@ -204,13 +207,13 @@ class FireBias final : public ScoreBias {
  private:
   double Psi(double x) const { return std::log1p(std::abs(numbers_.c()) * x); }
   double PsiOf(int64_t n) const {
-    return n < static_cast<int64_t>(kept_.size()) ? kept_[n]
-                                                  : Psi(static_cast<double>(n));
+    return n < static_cast<int64_t>(psi_.size()) ? psi_[n]
+                                                 : Psi(static_cast<double>(n));
   }
   double PsiOfThreshold() const {
     return trainable_ ? Psi(numbers_.threshold()) : threshold_psi_;
   }
-  // What psi of distances from that query is multiplied by.
+  // Normalisation of distances from that query: 1 / (psi(max(i, L)) + 1e-6).
   double Scale(int64_t query_position) const {
     return 1 / (std::max(PsiOf(query_position), PsiOfThreshold()) + kEpsilon);
   }
@@ -219,44 +222,47 @@ class FireBias final : public ScoreBias {
            Scale(query_position);
   }
 
-  // The biases of keys at `distance` and the count - 1 below it.
-  void FillNearing(int64_t head, int64_t distance, int64_t count, double scale,
-                   double* values) const {
+  // Computes the biases of `count` keys at descending distances from `distance`
+  // on.
+  void FillDescending(int64_t head, int64_t distance, int64_t count,
+                      double scale, double* values) const {
     while (count > 0) {
-      const size_t piece = lines_.PieceOf(kept_[distance] * scale);
+      const size_t piece = lines_.PieceOf(psi_[distance] * scale);
       const int64_t last = distance - count + 1;
       const double begin = lines_.Begin(piece);
       const int64_t first = FirstWhere(
-          last, distance, [&](int64_t n) { return kept_[n] * scale >= begin; });
+          last, distance, [&](int64_t n) { return psi_[n] * scale >= begin; });
       const Lines::Line line = lines_.Get(head, piece);
       const int64_t size = distance - first + 1;
-      const double* const psi = kept_.data() + distance;
+      const double* const psi = psi_.data() + distance;
       for (int64_t n = 0; n < size; ++n) values[n] = line.At(psi[-n] * scale);
       distance -= size;
       count -= size;
       values += size;
     }
   }
-  // The same for those above it.
-  void FillLeaving(int64_t head, int64_t distance, int64_t count, double scale,
-                   double* values) const {
+  // Computes the biases of `count` keys at ascending distances from `distance`
+  // on.
+  void FillAscending(int64_t head, int64_t distance, int64_t count,
+                     double scale, double* values) const {
     while (count > 0) {
-      const size_t piece = lines_.PieceOf(kept_[distance] * scale);
+      const size_t piece = lines_.PieceOf(psi_[distance] * scale);
       const double next = lines_.End(piece);
       const int64_t end =
           FirstWhere(distance, distance + count,
-                     [&](int64_t n) { return kept_[n] * scale >= next; });
+                     [&](int64_t n) { return psi_[n] * scale >= next; });
       const Lines::Line line = lines_.Get(head, piece);
       const int64_t size = end - distance;
-      const double* const psi = kept_.data() + distance;
+      const double* const psi = psi_.data() + distance;
       for (int64_t n = 0; n < size; ++n) values[n] = line.At(psi[n] * scale);
       distance += size;
       count -= size;
       values += size;
     }
   }
-  // The first number from `first` on, and before `last`, of which something is
-  // true that stays true; `last` if there is none.
+  // Binary search: the first number in [first, last) for which the condition
+  // holds, given that it then holds for all larger numbers; `last` if there is
+  // none.
   template <typename Condition>
   static int64_t FirstWhere(int64_t first, int64_t last,
                             const Condition& condition) {
@@ -286,8 +292,9 @@ class FireBias final : public ScoreBias {
     }
   }
 
-  // Inputs of queries and the keys before them are between 0 and 1, but keys
-  // that follow may lie beyond: twice as far is far enough for a bound.
+  // Upper bound of the absolute bias. Inputs are in [0, 1] for keys at or
+  // before the query and may be larger for keys after it; the bound assumes at
+  // most 2.
   double LargestMagnitude() const {
     double largest = 0;
     for (int64_t h = 0; h < numbers_.head_count; ++h) {
@@ -305,9 +312,9 @@ class FireBias final : public ScoreBias {
   FireNumbers numbers_;
   const bool trainable_;
   const Lines lines_;
-  const bool is_small_;
+  const bool is_bounded_;
   const double threshold_psi_;
-  std::vector<double> kept_;  // psi of positions and distances
+  std::vector<double> psi_;  // psi of 0 .. max_position, or empty
 };
 
 class Fire final : public SchemeFormula {
@@ -323,8 +330,11 @@ class Fire final : public SchemeFormula {
         layers_(std::move(layers)) {}
 
   int64_t head_count() const override { return head_count_; }
-  // A network may do anything, falling included; the default one does not.
-  bool is_given() const override { return head_count_ != 0 || seed_ != 0; }
+  // A given network may have any property, such as monotonic decay, that the
+  // default network does not have.
+  bool is_user_specified() const override {
+    return head_count_ != 0 || seed_ != 0;
+  }
   bool is_pairwise() const override { return true; }
 
   absl::StatusOr<CompiledScheme> Compile(
@@ -355,17 +365,17 @@ class Fire final : public SchemeFormula {
   std::vector<double> Drawn(int64_t heads) const {
     std::vector<double> drawn;
     const auto draw = [&](absl::string_view purpose, int64_t count,
-                          double reach) {
+                          double bound) {
       RandomStream stream(seed_, purpose);
       for (int64_t n = 0; n < count; ++n) {
-        drawn.push_back(reach * (2 * stream.Uniform() - 1));
+        drawn.push_back(bound * (2 * stream.Uniform() - 1));
       }
     };
-    const double reach = 1 / std::sqrt(static_cast<double>(width_));
+    const double bound = 1 / std::sqrt(static_cast<double>(width_));
     draw("fire.w1", width_, 1);
     draw("fire.b1", width_, 1);
-    draw("fire.w2", heads * width_, reach);
-    draw("fire.b2", heads, reach);
+    draw("fire.w2", heads * width_, bound);
+    draw("fire.b2", heads, bound);
     return drawn;
   }
 
@@ -377,8 +387,8 @@ class Fire final : public SchemeFormula {
   const std::vector<double> layers_;
 };
 
-// The weights that were given, one after the other. Either all four are or
-// none.
+// The given weights, concatenated, or an empty vector if none are given. Either
+// all four tensors must be set or none.
 absl::StatusOr<std::vector<double>> Layers(const Arguments& arguments,
                                            int64_t* width,
                                            int64_t* head_count) {
@@ -429,8 +439,9 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
       arguments.Seed("seed"), head_count, std::move(layers));
 }
 
-// A threshold beyond the training length would never be passed.
-void Suit(const TrainingSetting& setting, Arguments* arguments) {
+// A threshold beyond the training length would have no effect in training.
+void ApplyTrainingDefaults(const TrainingSetting& setting,
+                           Arguments* arguments) {
   if (arguments->Has("threshold")) return;
   arguments->Set("threshold",
                  std::min(512.0, static_cast<double>(setting.train_length)));
@@ -451,21 +462,22 @@ SchemeInfo DescribeFire() {
       .site = Site::kScores,
       .parameters = {{.kind = ParameterKind::kNumber,
                       .name = "c",
-                      .description = "how soon distances count logarithmically",
+                      .description = "scale of distances inside the logarithm",
                       .default_number = 0.1,
                       .min = 1e-6,
                       .max = 1e6},
                      {.kind = ParameterKind::kNumber,
                       .name = "threshold",
                       .description =
-                          "L: distances are taken relative to the query's "
-                          "position from here on",
+                          "L: distances are normalised by the query's position "
+                          "if it is at least this",
                       .default_number = 512,
                       .min = 1e-3,
                       .max = 1e15},
                      {.kind = ParameterKind::kInteger,
                       .name = "width",
-                      .description = "the hidden units of a drawn network",
+                      .description =
+                          "number of hidden units of a seeded network",
                       .default_number = 32,
                       .min = 1,
                       .max = 4096},
@@ -476,7 +488,7 @@ SchemeInfo DescribeFire() {
                      Layer("b2", "[heads]"),
                      {.kind = ParameterKind::kSeed,
                       .name = "seed",
-                      .description = "draws the network"}},
+                      .description = "seed of the network"}},
       .promises = {kNo, kYes, kNo, kNotApplicable, kNotApplicable,
                    kNotApplicable, kYes, kYes, kNo},
       .reference = "Li et al., 2024, arXiv:2310.04418",
@@ -485,7 +497,7 @@ SchemeInfo DescribeFire() {
           "trained.",
       .is_raced = false,
       .make = Make,
-      .suit = Suit,
+      .apply_training_defaults = ApplyTrainingDefaults,
   };
 }
 

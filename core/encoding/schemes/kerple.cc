@@ -3,10 +3,10 @@
 //   bias(h, i, j) = -p_h ln(1 + a_h |i - j|)      logarithmic
 //   bias(h, i, j) = -a_h |i - j|^(p_h)            power, p_h <= 2
 //
-// Chi et al., 2022, "KERPLE", equations 5 and 6, with p and a learned for each
-// head and kept at 0.01 or above, as its published code does. Unless they are
-// given, p is drawn from [0.01, 2) and a from [0.01, 1). The bias goes on
-// falling past the training length, the logarithmic one ever more slowly.
+// Chi et al., 2022, "KERPLE", equations 5 and 6. p and a are learned per head
+// and are at least 0.01, as in the published code. If they are not given, p is
+// drawn from [0.01, 2) and a from [0.01, 1). Past the training length the
+// penalty continues to grow, ever more slowly with the logarithmic kernel.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -23,23 +23,25 @@
 namespace locus {
 namespace {
 
-constexpr double kLeast = 0.01;
+// Range of p and a. p of the power kernel is at most kMaxPower.
+constexpr double kMinNumber = 0.01;
+constexpr double kMaxNumber = 1e6;
 constexpr double kMaxPower = 2;
 
-constexpr double kLargest = 1e6;
-
-// A number within bounds. One that training drives across a bound is mirrored
-// there: at a bound that merely stops it, it would have no gradient to leave.
-struct Bounded {
+// A number mapped into its range, and the derivative of the mapping.
+struct Reflected {
   double value;
   double slope;
 };
-Bounded Kept(double number, double max) {
-  Bounded kept{number, 1};
-  if (kept.value < kLeast) kept = {2 * kLeast - number, -1};
-  if (kept.value > max) kept = {2 * max - kept.value, -kept.slope};
-  if (kept.value < kLeast) kept = {kLeast, 0};
-  return kept;
+// Maps a number into [kMinNumber, max] by reflection at the bounds. Training
+// can move a number across a bound; with clamping instead, its gradient would
+// then be zero and it could not return.
+Reflected Reflect(double number, double max) {
+  Reflected result{number, 1};
+  if (result.value < kMinNumber) result = {2 * kMinNumber - number, -1};
+  if (result.value > max) result = {2 * max - result.value, -result.slope};
+  if (result.value < kMinNumber) result = {kMinNumber, 0};
+  return result;
 }
 
 struct KerpleShape {
@@ -49,7 +51,7 @@ struct KerpleShape {
 
 class KerpleBias final : public ScoreBias {
  public:
-  // numbers: p of all heads, then a of all heads.
+  // numbers: p of all heads, followed by a of all heads.
   KerpleBias(const KerpleShape& shape, int64_t head_count,
              std::vector<double> numbers, bool trainable)
       : shape_(shape),
@@ -61,7 +63,8 @@ class KerpleBias final : public ScoreBias {
             int64_t key_position) const override {
     return Kernel(P(head), A(head), Distance(query_position, key_position));
   }
-  // Both sides are alike: what the first has, the second takes from there.
+  // The bias is symmetric: positive offsets are copied from their negatives
+  // where those are in the range.
   void Offsets(int64_t head, int64_t first, int64_t count,
                double* values) const override {
     const double p = P(head);
@@ -73,23 +76,26 @@ class KerpleBias final : public ScoreBias {
                       : Kernel(p, a, Distance(offset, 0));
     }
   }
-  bool is_small() const override { return false; }
-  // Logarithms and roots are steepest at the start, powers at the far end.
+  bool is_bounded() const override { return false; }
+  // The logarithm and powers below 1 are steepest at distance 0, powers above 1
+  // at the largest distance.
   double Steepness(int64_t nearest) const override {
     double steepest = 0;
     if (nearest == 0) return steepest;
-    const double far = static_cast<double>(nearest);
+    const double distance = static_cast<double>(nearest);
     for (int64_t h = 0; h < head_count_; ++h) {
       const double step =
-          !shape_.power ? P(h) * std::log1p(A(h))
-                        : A(h) * std::max(1.0, P(h) * std::pow(far, P(h) - 1));
+          !shape_.power
+              ? P(h) * std::log1p(A(h))
+              : A(h) * std::max(1.0, P(h) * std::pow(distance, P(h) - 1));
       steepest = std::max(steepest, step);
     }
     return steepest;
   }
-  // Never more than so many times the nearest. Where the bias falls fast
-  // enough, what follows it sums up: to an integral of (1 + a x)^-p for p > 1,
-  // to a geometric series of the first step for powers from 1 on.
+  // The sum is at most `count` times the weight of the nearest key. Where the
+  // bias falls fast enough there is a tighter bound: an integral of (1 + a
+  // x)^-p for the logarithmic kernel with p > 1, and a geometric series with
+  // the ratio of the first step for the power kernel with p >= 1.
   double LogTail(int64_t head, int64_t offset, int64_t count) const override {
     const double distance = std::abs(static_cast<double>(offset));
     const double p = P(head);
@@ -104,6 +110,7 @@ class KerpleBias final : public ScoreBias {
     return At(head, std::abs(offset), 0) + times;
   }
   bool is_causal() const override { return !shape_.symmetric; }
+  absl::string_view causal_parameter() const override { return "symmetric"; }
   std::vector<HeadNumbers> head_numbers() const override {
     HeadNumbers p{"p", {}};
     HeadNumbers a{"a", {}};
@@ -133,9 +140,9 @@ class KerpleBias final : public ScoreBias {
       d_p = -d_bias * std::log1p(a * distance);
       d_a = -d_bias * p * distance / (1 + a * distance);
     }
-    d_numbers[head] += d_p * Kept(numbers_[head], MaxP()).slope;
+    d_numbers[head] += d_p * Reflect(numbers_[head], MaxP()).slope;
     d_numbers[head_count_ + head] +=
-        d_a * Kept(numbers_[head_count_ + head], kLargest).slope;
+        d_a * Reflect(numbers_[head_count_ + head], kMaxNumber).slope;
   }
 
  private:
@@ -146,10 +153,10 @@ class KerpleBias final : public ScoreBias {
   static double Distance(int64_t query_position, int64_t key_position) {
     return std::abs(static_cast<double>(query_position - key_position));
   }
-  double MaxP() const { return shape_.power ? kMaxPower : kLargest; }
-  double P(int64_t head) const { return Kept(numbers_[head], MaxP()).value; }
+  double MaxP() const { return shape_.power ? kMaxPower : kMaxNumber; }
+  double P(int64_t head) const { return Reflect(numbers_[head], MaxP()).value; }
   double A(int64_t head) const {
-    return Kept(numbers_[head_count_ + head], kLargest).value;
+    return Reflect(numbers_[head_count_ + head], kMaxNumber).value;
   }
 
   const KerpleShape shape_;
@@ -191,7 +198,7 @@ class Kerple final : public SchemeFormula {
     std::vector<double> drawn(count);
     RandomStream stream(seed_, purpose);
     for (double& value : drawn) {
-      value = kLeast + (end - kLeast) * stream.Uniform();
+      value = kMinNumber + (end - kMinNumber) * stream.Uniform();
     }
     return drawn;
   }
@@ -202,12 +209,13 @@ class Kerple final : public SchemeFormula {
   const uint64_t seed_;
 };
 
-// What the declaration cannot say, since it depends on the kernel.
+// Checks the range of p for the power kernel, which the declaration of the
+// parameter cannot express.
 absl::Status CheckPowers(const std::vector<double>& p) {
   for (size_t h = 0; h < p.size(); ++h) {
     if (p[h] <= kMaxPower) continue;
     return InvalidField(absl::StrCat("p[", h, "]"),
-                        absl::StrCat("is ", p[h], "; must be from ", kLeast,
+                        absl::StrCat("is ", p[h], "; must be from ", kMinNumber,
                                      " to ", kMaxPower, " for POWER"));
   }
   return absl::OkStatus();
@@ -227,8 +235,9 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
   return std::make_unique<Kerple>(shape, p, a, arguments.Seed("seed"));
 }
 
-// A model that looks both ways has distances on both sides.
-void Suit(const TrainingSetting& setting, Arguments* arguments) {
+// A bidirectional model needs a bias on both sides of a query.
+void ApplyTrainingDefaults(const TrainingSetting& setting,
+                           Arguments* arguments) {
   if (!setting.causal) arguments->Set("symmetric", true);
 }
 
@@ -241,25 +250,27 @@ SchemeInfo DescribeKerple() {
       .site = Site::kScores,
       .parameters = {{.kind = ParameterKind::kChoice,
                       .name = "kernel",
-                      .description = "how the bias follows from the distance",
+                      .description =
+                          "shape of the bias as a function of distance",
                       .choices = {"LOG", "POWER"}},
                      {.kind = ParameterKind::kNumbers,
                       .name = "p",
-                      .description = "one for each head; at most 2 for POWER",
-                      .min = kLeast,
-                      .max = kLargest},
+                      .description = "one per head; at most 2 for POWER",
+                      .min = kMinNumber,
+                      .max = kMaxNumber},
                      {.kind = ParameterKind::kNumbers,
                       .name = "a",
-                      .description = "one for each head",
-                      .min = kLeast,
-                      .max = kLargest},
+                      .description = "one per head",
+                      .min = kMinNumber,
+                      .max = kMaxNumber},
                      {.kind = ParameterKind::kFlag,
                       .name = "symmetric",
                       .description =
-                          "penalise both sides; for calls that are not causal"},
+                          "penalise keys on both sides of a query; required "
+                          "unless the call is causal"},
                      {.kind = ParameterKind::kSeed,
                       .name = "seed",
-                      .description = "draws p and a where they are not given"}},
+                      .description = "seed of p and a if they are not given"}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
                    kNotApplicable, kNo, kYes, kYes},
       .reference = "Chi et al., 2022, arXiv:2205.09921",
@@ -268,7 +279,7 @@ SchemeInfo DescribeKerple() {
           "logarithmic.",
       .is_raced = false,
       .make = Make,
-      .suit = Suit,
+      .apply_training_defaults = ApplyTrainingDefaults,
   };
 }
 

@@ -1,19 +1,20 @@
-// A learned table.
+// Learned position table.
 //
 //   code(p) = E[p],  E of shape [L, d]
 //
-// Gehring et al., 2017, "Convolutional Sequence to Sequence Learning"; BERT and
-// GPT-2 after it. A seeded table has rows drawn from N(0, 0.02), each from its
-// own stream, so that row p is the same whatever L. The table has nothing to
-// say past its end; `policy` decides what is said instead:
+// Gehring et al., 2017, "Convolutional Sequence to Sequence Learning"; later
+// used by BERT and GPT-2. The rows of a seeded table are drawn from N(0, 0.02),
+// each from a stream of its own, so that row p does not depend on L. The table
+// has no rows for positions p >= L; `policy` selects the code of such
+// positions:
 //
-//   error        the call is refused
+//   error        the call is rejected
 //   clamp        E[L - 1]
 //   wrap         E[p mod L]
 //   zero         0
-//   random       a fresh row from the stream of position p
+//   random       a row drawn from a stream of position p
 //   interpolate  if T = largest position + 1 exceeds L, all positions read the
-//                table at (p + 1/2) L / T - 1/2, linearly between rows
+//                table at (p + 1/2) L / T - 1/2, with linear interpolation
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -26,22 +27,23 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/base/tensor.h"
-#include "core/simd/streaming_stores.h"
 #include "core/encoding/scheme.h"
+#include "core/simd/streaming_stores.h"
 
 namespace locus {
 namespace {
 
 constexpr double kDeviation = 0.02;
+// Max elements of a table that is trained.
 constexpr int64_t kMaxTrained = int64_t{1} << 19;
 
-// The rows of the table: given or trained, or drawn when they are read, which
-// makes a seeded table of any length free.
+// The rows of the table: given, trained, or drawn from a seed when they are
+// read, so that a seeded table of any length takes no memory.
 struct Table {
   int64_t length = 0;
-  int64_t dim = 0;  // 0: any, drawn
+  int64_t dim = 0;  // 0: rows are drawn, with any width
   uint64_t seed = 0;
-  Tensor given;                 // [length, dim], as it came
+  Tensor given;                 // [length, dim], in its original type
   std::vector<double> trained;  // [length, dim]
 
   void Row(int64_t p, absl::Span<double> row) const {
@@ -53,7 +55,7 @@ struct Table {
     }
   }
 
-  // Rows as they came, if they are of type T.
+  // The given rows, if they are of type T; otherwise null.
   template <typename T>
   const T* As() const {
     constexpr DType kType =
@@ -70,7 +72,7 @@ struct Table {
 
 class LearnedCode final : public AdditiveCode {
  public:
-  // With a trainable table, that is the one.
+  // `trainable` is used instead of `table` if it is not null.
   LearnedCode(std::shared_ptr<const Table> table,
               std::shared_ptr<Table> trainable, std::string policy,
               int64_t max_position)
@@ -98,14 +100,14 @@ class LearnedCode final : public AdditiveCode {
   }
 
   void Rows(const Positions& positions, int64_t first, int64_t count,
-            absl::Span<double> rows, Writes writes) const override {
-    if (CopyRows(positions, first, count, rows.data(), writes)) return;
-    AdditiveCode::Rows(positions, first, count, rows, writes);
+            absl::Span<double> rows, StorePolicy store_policy) const override {
+    if (CopyRows(positions, first, count, rows.data(), store_policy)) return;
+    AdditiveCode::Rows(positions, first, count, rows, store_policy);
   }
   void Rows(const Positions& positions, int64_t first, int64_t count,
-            absl::Span<float> rows, Writes writes) const override {
-    if (CopyRows(positions, first, count, rows.data(), writes)) return;
-    AdditiveCode::Rows(positions, first, count, rows, writes);
+            absl::Span<float> rows, StorePolicy store_policy) const override {
+    if (CopyRows(positions, first, count, rows.data(), store_policy)) return;
+    AdditiveCode::Rows(positions, first, count, rows, store_policy);
   }
 
   int64_t table_length() const override { return table_->length; }
@@ -129,25 +131,27 @@ class LearnedCode final : public AdditiveCode {
   }
 
  private:
-  // What a position reads: a row, mixed with the next one. Row -1: none.
+  // The rows that a position reads: (1 - next_share) row + next_share (row +
+  // 1). A row of -1 means none.
   struct Source {
     int64_t row;
     double next_share = 0;
   };
 
-  // Whether all that is wanted stood in the table as it is wanted; then it is
-  // copied, neighbours together.
+  // Copies the rows directly if the table stores type T and every position
+  // reads exactly one row. Returns false if not; `rows` may then be partly
+  // written. Consecutive rows are copied together.
   template <typename T>
   bool CopyRows(const Positions& positions, int64_t first, int64_t count,
-                T* rows, Writes writes) const {
+                T* rows, StorePolicy store_policy) const {
     const T* const table = table_->As<T>();
     if (table == nullptr) return false;
     const int64_t dim = table_->dim;
-    int64_t begin = 0;  // of the neighbours, and the row it has in the table
-    int64_t begin_row = 0;
+    int64_t begin = 0;      // first of the consecutive rows in the result
+    int64_t begin_row = 0;  // the same row in the table
     const auto copy = [&](int64_t end) {
       Copy(table + begin_row * dim, (end - begin) * dim * sizeof(T),
-           rows + begin * dim, writes);
+           rows + begin * dim, store_policy);
     };
     for (int64_t i = 0; i < count; ++i) {
       const Source source = SourceOf(positions[first + i]);
@@ -225,7 +229,7 @@ class Learned final : public SchemeFormula {
   }
 
  private:
-  // A copy of the table, with all its rows drawn if none are given.
+  // A copy of the table for training. Seeded tables are drawn.
   std::shared_ptr<Table> TrainableTable(int64_t dim) const {
     auto trained = std::make_shared<Table>();
     trained->length = table_->length;
@@ -261,7 +265,7 @@ absl::StatusOr<Table> GivenTable(const Arguments& arguments) {
   table.dim = given.extent(1);
   table.given = Tensor(given.dtype, given.shape);
   const int64_t bytes = table.given.byte_count();
-  Copy(given.data, bytes, table.given.at(0), WritesFor(bytes));
+  Copy(given.data, bytes, table.given.at(0), StorePolicyFor(bytes));
   return table;
 }
 
@@ -280,9 +284,10 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
                                    arguments.Choice("policy"));
 }
 
-// One row for each position that is trained; what lies past them is what an
-// evaluation wants to see, so that refusing it makes no sense.
-void Suit(const TrainingSetting& setting, Arguments* arguments) {
+// One row per trained position. Evaluations measure positions past the table,
+// so the policy must not be ERROR.
+void ApplyTrainingDefaults(const TrainingSetting& setting,
+                           Arguments* arguments) {
   if (!arguments->Has("table") && !arguments->Has("max_length")) {
     arguments->Set("max_length", setting.train_length);
   }
@@ -296,29 +301,29 @@ SchemeInfo DescribeLearned() {
       .name = "learned",
       .title = "Learned table",
       .site = Site::kEmbeddings,
-      .parameters = {{.kind = ParameterKind::kTensor,
-                      .name = "table",
-                      .description =
-                          "the rows, [length, dim]; instead of seed"},
-                     {.kind = ParameterKind::kSeed,
-                      .name = "seed",
-                      .description = "draws the rows from N(0, 0.02)"},
-                     {.kind = ParameterKind::kInteger,
-                      .name = "max_length",
-                      .description = "the rows of a seeded table; 512 if unset",
-                      .min = 1,
-                      .max = 0x1p53},
-                     {.kind = ParameterKind::kChoice,
-                      .name = "policy",
-                      .description = "what a position past the table gets",
-                      .choices = {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM",
-                                  "INTERPOLATE"}}},
+      .parameters =
+          {{.kind = ParameterKind::kTensor,
+            .name = "table",
+            .description = "rows of the table, [length, dim]; instead of seed"},
+           {.kind = ParameterKind::kSeed,
+            .name = "seed",
+            .description = "seed of the rows, which are drawn from N(0, 0.02)"},
+           {.kind = ParameterKind::kInteger,
+            .name = "max_length",
+            .description = "number of rows of a seeded table; 512 if unset",
+            .min = 1,
+            .max = 0x1p53},
+           {.kind = ParameterKind::kChoice,
+            .name = "policy",
+            .description = "code of positions past the table",
+            .choices = {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM",
+                        "INTERPOLATE"}}},
       .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kYes,
                    Promise{Promise::Answer::kYes, "within the table"}, kNo},
       .reference = "Gehring et al., 2017, arXiv:1705.03122",
       .beyond_training = "The table ends; policy decides what follows.",
       .make = Make,
-      .suit = Suit,
+      .apply_training_defaults = ApplyTrainingDefaults,
   };
 }
 

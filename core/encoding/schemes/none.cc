@@ -1,9 +1,9 @@
 // No positions ("NoPE").
 //
-// Attention sees a set: permute the tokens and the outputs are permuted alike.
-// Under a causal mask a decoder can still infer order from what it sees.
 // Kazemnejad et al., 2023, "The Impact of Positional Encoding on Length
-// Generalization in Transformers". Past the training length nothing changes.
+// Generalization in Transformers". Attention without positions is equivariant
+// under permutations of the tokens. Under a causal mask a decoder can still
+// infer the order of tokens. Past the training length nothing changes.
 #include "core/encoding/scheme.h"
 
 namespace locus {
@@ -26,7 +26,7 @@ SchemeInfo DescribeNone() {
   return {
       .name = "none",
       .title = "No positions",
-      .site = Site::kNowhere,
+      .site = Site::kNone,
       .parameters = {},
       .promises = {kYes, kYes, kYes, kNotApplicable, kNotApplicable,
                    kNotApplicable, kYes, kNotApplicable, kNotApplicable},

@@ -1,16 +1,16 @@
-// Rotary position embedding.
+// RoPE: rotary position embedding.
 //
 //   (a, b) -> (a cos pw_k - b sin pw_k, a sin pw_k + b cos pw_k)
 //   w_k = base^(-2k / r),  k = 0 .. r/2 - 1
 //
 // Su et al., 2021, "RoFormer", equation 15. The score of two rotated vectors
-// depends on the distance of their positions alone. Pairs are channels
-// (2k, 2k + 1) when interleaved and (k, k + r/2) when half-split; the two
-// differ by a permutation of channels. With a rotary dimension r below the
-// head's, the first r channels turn, the rest are copied, and r stands in the
-// exponent. Past the training length, slow pairs reach angles no model has
-// seen, and quality falls off quickly; the scalings of rope_scaling/ stretch
-// the frequencies so that they do not.
+// depends on their positions only through the distance. Pair k is channels
+// (2k, 2k + 1) in the interleaved layout and (k, k + r/2) in the half-split
+// layout; the layouts differ by a permutation of channels. With a rotary
+// dimension r below the head's, the first r channels are rotated, the others
+// are copied, and the exponent uses r. Past the training length, slow pairs
+// reach angles that were never trained and quality falls off quickly. The
+// scalings in core/encoding/rope_scaling/ change the frequencies to avoid that.
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -19,15 +19,15 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/rope_scaling/scaling.h"
-#include "core/encoding/schemes/rotation_parameters.h"
 #include "core/encoding/scheme.h"
+#include "core/encoding/schemes/rotation_parameters.h"
 
 namespace locus {
 namespace {
 
 class Rope final : public SchemeFormula {
  public:
-  // A scaling is optional, and `scaling_name` is that of its field.
+  // The scaling is optional; `scaling_name` is the name of its field.
   struct Settings {
     double base;
     Rotation::Pairing pairing;
@@ -39,13 +39,13 @@ class Rope final : public SchemeFormula {
 
   explicit Rope(Settings settings) : settings_(std::move(settings)) {}
 
-  // Lists of factors are for so many pairs.
+  // Lists of factors in a scaling determine the number of pairs.
   int64_t dim() const override {
     return settings_.rotary_dim == 0 && settings_.scaling != nullptr
                ? settings_.scaling->rotary_dim()
                : 0;
   }
-  Promises Amended(const Promises& promises) const override {
+  Promises PropertiesWith(const Promises& promises) const override {
     Promises amended = promises;
     if (settings_.scaling != nullptr &&
         settings_.scaling->attention_factor() != 1) {
@@ -54,7 +54,9 @@ class Rope final : public SchemeFormula {
     }
     return amended;
   }
-  bool is_given() const override { return settings_.scaling != nullptr; }
+  bool is_user_specified() const override {
+    return settings_.scaling != nullptr;
+  }
   bool depends_on_length() const override {
     return settings_.scaling != nullptr &&
            settings_.scaling->depends_on_length();
@@ -78,7 +80,7 @@ class Rope final : public SchemeFormula {
           "rotary_dim",
           absl::StrCat("is ", rotary_dim, "; must be unset or the head's ",
                        geometry.dim, " with ", settings_.scaling_name,
-                       ", which is about the whole head"));
+                       ", which needs the whole head"));
     }
     const RopeShape shape{
         .base = settings_.base,
@@ -100,6 +102,7 @@ class Rope final : public SchemeFormula {
   }
 
  private:
+  // Describes how the scaling changed the frequencies.
   absl::StatusOr<Rotation::Origin> OriginOf(const RopeShape& shape,
                                             const Geometry& geometry,
                                             const ScaledPairs& pairs) const {
@@ -116,14 +119,15 @@ class Rope final : public SchemeFormula {
     }
     RopeShape target = shape;
     target.length = origin.target_length;
-    LOCUS_ASSIGN_OR_RETURN(ScaledPairs there, scaling->Scale(target));
-    origin.ramp = RampOf(*scaling, origin.frequencies, there);
-    if (there.frequencies != pairs.frequencies) {
-      origin.target_frequencies = std::move(there.frequencies);
+    LOCUS_ASSIGN_OR_RETURN(ScaledPairs target_pairs, scaling->Scale(target));
+    origin.ramp = RampOf(*scaling, origin.frequencies, target_pairs);
+    if (target_pairs.frequencies != pairs.frequencies) {
+      origin.target_frequencies = std::move(target_pairs.frequencies);
     }
     return origin;
   }
 
+  // Interpolation weight of each pair; see Rotation::Origin::ramp.
   static std::vector<double> RampOf(const RopeScaling& scaling,
                                     const std::vector<double>& unscaled,
                                     const ScaledPairs& pairs) {
@@ -167,7 +171,7 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
       .scaling = nullptr,
       .scaling_name = ""};
   LOCUS_RETURN_IF_ERROR(SetScaling(arguments, &settings));
-  // What is about the whole head pairs its halves, unless told otherwise.
+  // Scalings of the whole head default to the half-split layout.
   const bool whole_head =
       settings.scaling != nullptr && settings.scaling->needs_whole_head();
   settings.pairing =
@@ -179,19 +183,20 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
 std::vector<Parameter> Parameters() {
   Parameter layout = RotationLayout();
   layout.description =
-      "which channels turn together; HALF_SPLIT if unset with proportional";
+      "which channels form a pair; with proportional, the default is "
+      "HALF_SPLIT";
   std::vector<Parameter> parameters = {
       RotationBase(),
       std::move(layout),
       {.kind = ParameterKind::kInteger,
        .name = "rotary_dim",
-       .description = "how many channels turn, even; all if unset",
+       .description = "number of rotated channels, even; all if unset",
        .min = 2,
        .max = 0x1p31},
       {.kind = ParameterKind::kChoice,
        .name = "angles",
-       .description = "in double, or step by step in single precision, as "
-                      "frameworks do",
+       .description = "precision of the angles: double, or single with the "
+                      "rounding of common frameworks",
        .choices = {"EXACT", "FLOAT32"}}};
   for (const RopeScalingInfo& info : AllRopeScalings()) {
     parameters.push_back({.kind = ParameterKind::kGroup,

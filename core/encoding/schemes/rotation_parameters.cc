@@ -5,18 +5,19 @@
 namespace locus {
 
 Parameter RotationBase() {
-  return {.kind = ParameterKind::kNumber,
-          .name = "base",
-          .description = "the slowest pair turns once in about 2 pi base",
-          .default_number = 10000,
-          .min = 1e-6,
-          .max = 1e30};
+  return {
+      .kind = ParameterKind::kNumber,
+      .name = "base",
+      .description = "the slowest pair makes one rotation in about 2 pi base",
+      .default_number = 10000,
+      .min = 1e-6,
+      .max = 1e30};
 }
 
 Parameter RotationLayout() {
   return {.kind = ParameterKind::kChoice,
           .name = "layout",
-          .description = "which channels turn together",
+          .description = "which channels form a pair",
           .choices = {"INTERLEAVED", "HALF_SPLIT"}};
 }
 

@@ -1,13 +1,13 @@
 // Sandwich.
 //
-//   bias(h, i, j) = (sum_{k=1}^{D/2} cos((i - j) base^(-2k / D)) - D/2) H /
-//   (8h)
+//   bias(h, i, j) = H / (8 h) (S(i - j) - D / 2)
+//   S(n) = sum_{k=1}^{D/2} cos(n base^(-2k / D))
 //
 // Chi et al., 2023, "Dissecting Transformer Length Extrapolation via the Lens
-// of Receptive Field Analysis", section 5: the inner product of two sinusoidal
-// codes, of a width D that is the scheme's own, scaled for heads h = 1 .. H.
-// Nothing is learned. Past the training length the bias stays within its
-// bounds.
+// of Receptive Field Analysis", section 5. The bias is the inner product of two
+// sinusoidal codes, scaled for heads h = 1 .. H. The width D of the codes is a
+// parameter of the scheme. Nothing is learned. Past the training length the
+// bias levels off and stays bounded.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -24,38 +24,39 @@
 namespace locus {
 namespace {
 
-// Sums of cosines are kept for distances below this; those beyond are computed
-// when asked for.
-constexpr int64_t kMaxKept = int64_t{1} << 18;
+// Sums of cosines are cached for distances below this and computed on demand
+// beyond it.
+constexpr int64_t kMaxCached = int64_t{1} << 18;
 
-// What all heads share: the sum, less what it is at distance 0.
+// The part of the bias that all heads share: the sum of cosines minus its value
+// at distance 0.
 class CosineSum {
  public:
-  // reach: the largest distance of the call.
-  CosineSum(std::vector<double> frequencies, int64_t reach)
+  CosineSum(std::vector<double> frequencies, int64_t max_distance)
       : frequencies_(std::move(frequencies)) {
-    if (reach >= kMaxKept) return;
-    kept_.resize(reach + 1);
+    if (max_distance >= kMaxCached) return;
+    cached_.resize(max_distance + 1);
     constexpr int64_t kRows = 64;
     const auto pairs = static_cast<int64_t>(frequencies_.size());
     std::vector<double> sines(kRows * pairs);
     std::vector<double> cosines(kRows * pairs);
-    const Positions distances = *Positions::Range(0, reach + 1);
-    for (int64_t first = 0; first <= reach; first += kRows) {
-      const int64_t count = std::min(kRows, reach + 1 - first);
+    const Positions distances = *Positions::Range(0, max_distance + 1);
+    for (int64_t first = 0; first <= max_distance; first += kRows) {
+      const int64_t count = std::min(kRows, max_distance + 1 - first);
       FillAngles<double>({.frequencies = frequencies_,
                           .sin = sines.data(),
                           .cos = cosines.data(),
                           .stride = pairs},
                          distances, first, count);
       for (int64_t n = 0; n < count; ++n) {
-        kept_[first + n] = Sum(cosines.data() + n * pairs);
+        cached_[first + n] = Sum(cosines.data() + n * pairs);
       }
     }
   }
 
   double At(int64_t distance) const {
-    if (distance < static_cast<int64_t>(kept_.size())) return kept_[distance];
+    if (distance < static_cast<int64_t>(cached_.size()))
+      return cached_[distance];
     std::vector<double> sines(frequencies_.size());
     std::vector<double> cosines(frequencies_.size());
     FillAngles<double>({.frequencies = frequencies_,
@@ -73,18 +74,18 @@ class CosineSum {
   }
 
   const std::vector<double> frequencies_;
-  std::vector<double> kept_;
+  std::vector<double> cached_;
 };
 
 class SandwichBias final : public ScoreBias {
  public:
-  SandwichBias(std::vector<double> frequencies, int64_t reach,
+  SandwichBias(std::vector<double> frequencies, int64_t max_distance,
                int64_t head_count)
       : largest_(2 * static_cast<double>(frequencies.size()) *
                  static_cast<double>(head_count) / 8),
         steepest_(absl::c_accumulate(frequencies, 0.0) *
                   static_cast<double>(head_count) / 8),
-        sum_(std::move(frequencies), reach),
+        sum_(std::move(frequencies), max_distance),
         head_count_(static_cast<double>(head_count)) {}
 
   double At(int64_t head, int64_t query_position,
@@ -92,8 +93,9 @@ class SandwichBias final : public ScoreBias {
     return sum_.At(std::abs(query_position - key_position)) * head_count_ /
            (8 * static_cast<double>(head + 1));
   }
-  bool is_small() const override { return largest_ <= 128; }
-  // Cosines are largest at distance 0, and turn by their frequencies.
+  bool is_bounded() const override { return largest_ <= 128; }
+  // The cosines are largest at distance 0, and their slopes are bounded by the
+  // frequencies.
   double Steepness(int64_t nearest) const override {
     return nearest == 0 ? 0 : steepest_;
   }
@@ -144,7 +146,8 @@ SchemeInfo DescribeSandwich() {
       .site = Site::kScores,
       .parameters = {{.kind = ParameterKind::kInteger,
                       .name = "width",
-                      .description = "of the codes, even; not the model's",
+                      .description = "width of the sinusoidal codes, even; "
+                                     "independent of the model's width",
                       .default_number = 128,
                       .min = 2,
                       .max = 4096},

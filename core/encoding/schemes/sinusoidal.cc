@@ -1,13 +1,14 @@
-// Sinusoidal positions.
+// Sinusoidal position code.
 //
 //   PE[p, 2k] = sin(p w_k),  PE[p, 2k + 1] = cos(p w_k),  w_k = base^(-2k / d)
 //
 // Vaswani et al., 2017, "Attention Is All You Need", section 3.5. The layout
-// `halves` has all sines before all cosines; `tensor2tensor` is halves with
-// w_k = base^(-k / (d/2 - 1)), as in the library of that name, and leaves the
-// last column of an odd width zero. An odd width otherwise has one sine more
-// than cosines. Past the training length the code is defined and bounded, but
-// phases appear that no model has seen together.
+// `halves` has all sines before all cosines. The layout `tensor2tensor` is
+// `halves` with w_k = base^(-k / (d/2 - 1)), as in the library of that name,
+// and its last column is zero if the width is odd. In the other layouts, an odd
+// width has one more sine than cosines. Past the training length the code is
+// defined and bounded, but combinations of phases appear that were never
+// trained.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -25,35 +26,38 @@ namespace {
 
 class SinusoidalCode final : public AdditiveCode {
  public:
-  // Sines and cosines alternate, or all sines come first. A row may have one
-  // cosine less than sines, and columns that stay zero.
-  SinusoidalCode(std::vector<double> frequencies, bool alternating,
+  // If not interleaved, all sines come first. A row has one sine per frequency,
+  // used_columns cosines and sines in total, and zeros in the remaining
+  // columns.
+  SinusoidalCode(std::vector<double> frequencies, bool interleaved,
                  int64_t used_columns)
       : frequencies_(std::move(frequencies)),
-        alternating_(alternating),
+        interleaved_(interleaved),
         used_columns_(used_columns) {}
 
   void Row(int64_t position, absl::Span<double> row) const override {
-    Fill(1, row, Writes::kThroughCache,
+    Fill(1, row, StorePolicy::kCached,
          [&](const auto& table) { FillAngles(table, position); });
   }
   void Rows(const Positions& positions, int64_t first, int64_t count,
-            absl::Span<double> rows, Writes writes) const override {
-    Fill(count, rows, writes, [&](const auto& table) {
+            absl::Span<double> rows, StorePolicy store_policy) const override {
+    Fill(count, rows, store_policy, [&](const auto& table) {
       FillAngles(table, positions, first, count);
     });
   }
   void Rows(const Positions& positions, int64_t first, int64_t count,
-            absl::Span<float> rows, Writes writes) const override {
-    Fill(count, rows, writes, [&](const auto& table) {
+            absl::Span<float> rows, StorePolicy store_policy) const override {
+    Fill(count, rows, store_policy, [&](const auto& table) {
       FillAngles(table, positions, first, count);
     });
   }
   std::vector<double> frequencies() const override { return frequencies_; }
 
  private:
+  // Calls fill(AngleTable) for the columns of the rows: once for pairs of sine
+  // and cosine, once more for a sine without cosine.
   template <typename T, typename Body>
-  void Fill(int64_t count, absl::Span<T> rows, Writes writes,
+  void Fill(int64_t count, absl::Span<T> rows, StorePolicy store_policy,
             const Body& fill) const {
     if (rows.empty()) return;
     const auto dim = static_cast<int64_t>(rows.size()) / count;
@@ -61,17 +65,17 @@ class SinusoidalCode final : public AdditiveCode {
     const int64_t cosines = used_columns_ - sines;
     using Table = AngleTable<T>;
     Table table{.frequencies = absl::MakeSpan(frequencies_).first(cosines),
-                .layout = alternating_ ? Table::Layout::kAlternating
-                                       : Table::Layout::kApart,
+                .layout = interleaved_ ? Table::Layout::kInterleaved
+                                       : Table::Layout::kSeparate,
                 .sin = rows.data(),
-                .cos = alternating_ ? nullptr : rows.data() + sines,
+                .cos = interleaved_ ? nullptr : rows.data() + sines,
                 .stride = dim,
-                .writes = writes};
+                .store_policy = store_policy};
     fill(table);
     if (cosines < sines) {
       table.frequencies = absl::MakeSpan(frequencies_).subspan(cosines);
-      table.layout = Table::Layout::kApart;
-      table.sin += alternating_ ? 2 * cosines : cosines;
+      table.layout = Table::Layout::kSeparate;
+      table.sin += interleaved_ ? 2 * cosines : cosines;
       table.cos = nullptr;
       fill(table);
     }
@@ -82,7 +86,7 @@ class SinusoidalCode final : public AdditiveCode {
   }
 
   const std::vector<double> frequencies_;
-  const bool alternating_;
+  const bool interleaved_;
   const int64_t used_columns_;
 };
 
@@ -109,14 +113,14 @@ class Sinusoidal final : public SchemeFormula {
   }
 
  private:
-  // w_k = base^(-k / span).
-  CompiledScheme Code(int64_t count, double span, bool alternating,
+  // The code with w_k = base^(-k / span).
+  CompiledScheme Code(int64_t count, double span, bool interleaved,
                       int64_t used_columns) const {
     std::vector<double> frequencies(count);
     for (int64_t k = 0; k < count; ++k) {
       frequencies[k] = std::pow(base_, -static_cast<double>(k) / span);
     }
-    return std::make_unique<SinusoidalCode>(std::move(frequencies), alternating,
+    return std::make_unique<SinusoidalCode>(std::move(frequencies), interleaved,
                                             used_columns);
   }
 

@@ -1,17 +1,17 @@
-// T5's relative bias.
+// T5 relative position bias.
 //
 //   bias(h, i, j) = table[bucket(j - i), h]
 //
 // Raffel et al., 2020, "Exploring the Limits of Transfer Learning", section
-// 2.1, with the buckets of its published code. Of B buckets (half of them for
-// each direction when bidirectional) the first E = B / 2 hold one distance
-// each; bucket E + t begins where
+// 2.1, with the buckets of its published code. Let B be the number of buckets
+// per direction (half of all buckets if bidirectional). The first E = B / 2
+// buckets hold one distance each; bucket E + t begins at the distance n where
 //
 //   ln(n / E) / ln(max_distance / E) (B - E)  reaches  t,
 //
-// and the last one has no end. Edges are computed once, as integers: no
-// logarithm is rounded at run time. Past the training length every distance
-// falls into the last bucket; what was learned there is what holds.
+// and the last bucket is unbounded. Bucket edges are computed once, as
+// integers, so that no logarithm is rounded at run time. Past the training
+// length all distances share the last bucket and its learned bias.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -27,10 +27,11 @@
 namespace locus {
 namespace {
 
-// What a few bytes of request may make us draw.
+// Max count of numbers drawn from a seed. It bounds the memory of a call whose
+// request takes only a few bytes.
 constexpr int64_t kMaxDrawn = int64_t{1} << 20;
 
-// The first distance of each bucket from `exact` on, in order.
+// The first distance of each bucket from bucket `exact` on.
 std::vector<int64_t> LogarithmicEdges(int64_t bucket_count, int64_t exact,
                                       int64_t max_distance) {
   std::vector<int64_t> edges;
@@ -41,14 +42,14 @@ std::vector<int64_t> LogarithmicEdges(int64_t bucket_count, int64_t exact,
         static_cast<long double>(exact) *
         std::pow(ratio, static_cast<long double>(t) /
                             static_cast<long double>(bucket_count - exact));
-    // An edge that is a whole number in exact arithmetic must not be missed by
-    // a rounding of the power.
+    // An edge that is an integer in exact arithmetic must not be rounded up to
+    // the next one because of an error of the power.
     edges.push_back(static_cast<int64_t>(std::ceil(edge * (1 - 1e-17L))));
   }
   return edges;
 }
 
-// Distances to buckets, for one direction.
+// Maps distances to buckets, for one direction.
 class Buckets {
  public:
   Buckets(int64_t bucket_count, int64_t max_distance)
@@ -61,7 +62,7 @@ class Buckets {
     return exact_ + (after - edges_.begin()) - 1;
   }
 
-  // The first distance of every bucket but the one of distance 0.
+  // The first distance of each bucket, except that of distance 0.
   std::vector<int64_t> edges() const {
     std::vector<int64_t> all;
     for (int64_t n = 1; n < exact_; ++n) all.push_back(n);
@@ -96,10 +97,10 @@ class T5ScoreBias final : public ScoreBias {
         buckets_(std::move(buckets)),
         head_count_(head_count),
         table_(std::move(table)),
-        is_small_(absl::c_all_of(
+        is_bounded_(absl::c_all_of(
             table_, [](double value) { return std::abs(value) <= 64; })) {}
 
-  bool is_small() const override { return is_small_; }
+  bool is_bounded() const override { return is_bounded_; }
 
   double At(int64_t head, int64_t query_position,
             int64_t key_position) const override {
@@ -119,12 +120,13 @@ class T5ScoreBias final : public ScoreBias {
   }
 
  private:
-  // offset: how far the key lies before the query.
+  // offset: query position minus key position.
   int64_t Bucket(int64_t offset) const {
     if (offset >= 0) return (*buckets_)(offset);
     return bidirectional_ ? upper_half_ + (*buckets_)(-offset) : 0;
   }
 
+  // Index into table_.
   int64_t Entry(int64_t head, int64_t offset) const {
     return Bucket(offset) * head_count_ + head;
   }
@@ -135,12 +137,12 @@ class T5ScoreBias final : public ScoreBias {
   const std::shared_ptr<const Buckets> buckets_;
   const int64_t head_count_;
   std::vector<double> table_;  // [bucket_count, head_count]
-  const bool is_small_;
+  const bool is_bounded_;
 };
 
 class T5Bias final : public SchemeFormula {
  public:
-  // An empty table is drawn from the seed for the heads of the call.
+  // If `table` is empty, it is drawn from the seed for the heads of each call.
   T5Bias(const T5Shape& shape, uint64_t seed, int64_t head_count,
          std::vector<double> table)
       : shape_(shape),
@@ -179,8 +181,8 @@ class T5Bias final : public SchemeFormula {
 
  private:
   const T5Shape shape_;
-  // Made once: with thousands of buckets their logarithms take longer than all
-  // else that a compilation does.
+  // Shared by all compilations: with thousands of buckets, computing the edges
+  // would dominate the time of a compilation.
   const std::shared_ptr<const Buckets> buckets_;
   const uint64_t seed_;
   const int64_t head_count_;  // 0: any
@@ -227,13 +229,14 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(
   return std::make_unique<T5Bias>(shape, 0, given.extent(1), std::move(table));
 }
 
-// A model that looks both ways has distances on both sides. The published
-// models were trained at four times the largest distance that has a bucket of
-// its own: no bucket shall be left untrained here either.
-void Suit(const TrainingSetting& setting, Arguments* arguments) {
+// A bidirectional model needs buckets on both sides of a query. The published
+// models were trained at four times max_distance; a max_distance of half the
+// training length ensures that every bucket is trained here, too.
+void ApplyTrainingDefaults(const TrainingSetting& setting,
+                           Arguments* arguments) {
   if (!setting.causal) arguments->Set("bidirectional", true);
   if (arguments->Has("max_distance") || arguments->Has("bucket_count")) return;
-  const int64_t exact = setting.causal ? 16 : 8;  // of the 32 by default
+  const int64_t exact = setting.causal ? 16 : 8;  // with 32 buckets
   arguments->Set("max_distance", std::clamp<int64_t>(setting.train_length / 2,
                                                      exact * 3 / 2, 128));
 }
@@ -245,36 +248,36 @@ SchemeInfo DescribeT5Bias() {
       .name = "t5_bias",
       .title = "T5 relative bias",
       .site = Site::kScores,
-      .parameters = {{.kind = ParameterKind::kInteger,
-                      .name = "bucket_count",
-                      .description = "how many buckets distances fall into",
-                      .default_number = 32,
-                      .min = 2,
-                      .max = 4096},
-                     {.kind = ParameterKind::kInteger,
-                      .name = "max_distance",
-                      .description =
-                          "the last bucket holds all distances from about here",
-                      .default_number = 128,
-                      .min = 1,
-                      .max = 0x1p53},
-                     {.kind = ParameterKind::kFlag,
-                      .name = "bidirectional",
-                      .description =
-                          "half of the buckets for keys after the query"},
-                     {.kind = ParameterKind::kTensor,
-                      .name = "table",
-                      .description =
-                          "the biases, [bucket_count, heads]; instead of seed"},
-                     {.kind = ParameterKind::kSeed,
-                      .name = "seed",
-                      .description = "draws the biases from N(0, 1)"}},
+      .parameters =
+          {{.kind = ParameterKind::kInteger,
+            .name = "bucket_count",
+            .description = "number of buckets of distances",
+            .default_number = 32,
+            .min = 2,
+            .max = 4096},
+           {.kind = ParameterKind::kInteger,
+            .name = "max_distance",
+            .description =
+                "the last bucket holds all distances from about this "
+                "one on",
+            .default_number = 128,
+            .min = 1,
+            .max = 0x1p53},
+           {.kind = ParameterKind::kFlag,
+            .name = "bidirectional",
+            .description = "use half of the buckets for keys after the query"},
+           {.kind = ParameterKind::kTensor,
+            .name = "table",
+            .description = "biases, [bucket_count, heads]; instead of seed"},
+           {.kind = ParameterKind::kSeed,
+            .name = "seed",
+            .description = "seed of the biases, which are drawn from N(0, 1)"}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
                    kNotApplicable, kYes, kNo, kNo},
       .reference = "Raffel et al., 2020, arXiv:1910.10683",
       .beyond_training = "All far distances share the last bucket.",
       .make = Make,
-      .suit = Suit,
+      .apply_training_defaults = ApplyTrainingDefaults,
   };
 }
 

@@ -4,16 +4,16 @@
 //   key at j:   RoPE, then pair k times zeta_k^((c - j) / scale_base)
 //   zeta_k = (2k + 0.4 d) / (1.4 d),  w_k = base^(-2k / d)
 //
-// Sun et al., 2023, "A Length-Extrapolatable Transformer", section 3.1. Scores
-// get zeta_k^((i - j) / scale_base): slow pairs decay slowly, fast ones
-// quickly. It only makes sense for keys that do not follow their query, for
-// which it would grow.
+// Sun et al., 2023, "A Length-Extrapolatable Transformer", section 3.1. The
+// contribution of pair k to a score is multiplied by
+// zeta_k^((i - j) / scale_base): slow pairs decay slowly, fast pairs quickly.
+// The factor would grow for keys after their query, so the scheme is causal.
+// Past the training length distant keys fade.
 //
-// The centre c cancels in the scores, but decides how large the factors get: in
-// single precision those of c = 0 overflow near position 36,000, in double near
-// 280,000. Unless given, it is the middle of the call's positions; what the
-// call's numbers could still not hold is refused. Past the training length
-// distant keys fade.
+// The centre c cancels in the scores, but determines the size of the factors:
+// with c = 0 they overflow near position 36,000 in single precision and near
+// 280,000 in double. If it is not set, the centre is the middle of the call's
+// positions. Calls whose factors would still overflow are rejected.
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -23,8 +23,8 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/rope_scaling/scaling.h"
-#include "core/encoding/schemes/rotation_parameters.h"
 #include "core/encoding/scheme.h"
+#include "core/encoding/schemes/rotation_parameters.h"
 
 namespace locus {
 namespace {
@@ -66,18 +66,19 @@ class Xpos final : public SchemeFormula {
     if (rotation.origin.original_length > 0) {
       rotation.origin.frequencies = rotation.frequencies;
     }
-    LOCUS_RETURN_IF_ERROR(CheckReach(geometry, last, rotation));
+    LOCUS_RETURN_IF_ERROR(CheckGrowth(geometry, last, rotation));
     return rotation;
   }
 
  private:
-  absl::Status CheckReach(const Geometry& geometry, int64_t last,
-                          const Rotation& rotation) const {
+  // INVALID_ARGUMENT if the growth factors of the call would overflow.
+  absl::Status CheckGrowth(const Geometry& geometry, int64_t last,
+                           const Rotation& rotation) const {
     const int64_t first = geometry.min_position;
     if (rotation.GrowthExponent(first, last) <= geometry.max_exponent) {
       return absl::OkStatus();
     }
-    // The first pair's factors are the largest.
+    // The first pair has the largest factors.
     const double allowed = std::floor(geometry.max_exponent *
                                       std::numbers::ln2 / -rotation.growth[0]);
     const bool single = geometry.max_exponent < kDoubleExponent;
@@ -115,15 +116,15 @@ SchemeInfo DescribeXpos() {
                      {.kind = ParameterKind::kNumber,
                       .name = "scale_base",
                       .description =
-                          "the distance over which a pair decays by its zeta",
+                          "distance over which pair k decays by zeta_k",
                       .default_number = 512,
                       .min = 1e-3,
                       .max = 1e12},
                      {.kind = ParameterKind::kInteger,
                       .name = "centre",
                       .description =
-                          "where factors are 1; the middle of a call's "
-                          "positions if unset",
+                          "position at which the factors are 1; the middle of "
+                          "the call's positions if unset",
                       .min = 0,
                       .max = 0x1p53}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kYes, kNo, kNo, kYes,

@@ -1,5 +1,6 @@
-// What every scheme must do, whatever it is: run over the list, so that a new
-// scheme is tested the moment it is listed.
+// Requirements that every scheme must meet. The tests run for all registered
+// schemes and RoPE scalings, so that a new scheme is covered as soon as it is
+// registered.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -24,7 +25,7 @@ constexpr int64_t kTrained = 64;
 constexpr int64_t kWidth = 16;
 constexpr int64_t kHeads = 2;
 
-// A scheme, or a scheme with one of its groups of parameters.
+// A scheme with one of its parameter groups set, or with none.
 struct SchemeCase {
   const SchemeInfo* info;
   std::string group;
@@ -34,16 +35,18 @@ class ConformanceTest : public ::testing::TestWithParam<SchemeCase> {
  protected:
   static const SchemeInfo& Info() { return *GetParam().info; }
 
-  static Arguments Chosen() {
+  // Arguments that set the group of this case.
+  static Arguments GroupArguments() {
     Arguments arguments;
     if (!GetParam().group.empty()) arguments.Set(GetParam().group, true);
     return arguments;
   }
 
-  // With its defaults, except that a table answers past its end, that nothing
-  // is centred on the call and that a threshold is soon passed.
+  // The scheme with its defaults, except that tables have a code past their
+  // end, that the centre does not depend on the call and that the threshold is
+  // small enough to be exceeded.
   std::unique_ptr<Scheme> Make() const {
-    Arguments arguments = Chosen();
+    Arguments arguments = GroupArguments();
     for (const Parameter& parameter : Info().parameters) {
       if (parameter.name == "policy") {
         arguments.Set("policy", std::string("CLAMP"));
@@ -54,7 +57,7 @@ class ConformanceTest : public ::testing::TestWithParam<SchemeCase> {
     return MustMake(Info().name, arguments);
   }
 
-  // A layer over x, causal, with x at the given positions.
+  // Output and weights of a causal layer over x at the given positions.
   AttentionOutputs Layer(const TensorView& x,
                          const Positions& positions) const {
     ModuleInputs inputs;
@@ -75,11 +78,11 @@ class ConformanceTest : public ::testing::TestWithParam<SchemeCase> {
     return *std::move(out);
   }
 
-  bool Promised(Property property) const {
+  bool DeclaredTrue(Property property) const {
     return Info().promises[static_cast<int>(property)].answer ==
            Promise::Answer::kYes;
   }
-  bool Denied(Property property) const {
+  bool DeclaredFalse(Property property) const {
     return Info().promises[static_cast<int>(property)].answer ==
            Promise::Answer::kNo;
   }
@@ -100,9 +103,10 @@ class ConformanceTest : public ::testing::TestWithParam<SchemeCase> {
     if (const auto* code = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
       return Values(code->table);
     }
-    if (const auto* turn = std::get_if<RotationEncoding>(&encoding.numbers)) {
-      std::vector<double> numbers = Values(turn->cos);
-      const std::vector<double> sin = Values(turn->sin);
+    if (const auto* rotation =
+            std::get_if<RotationEncoding>(&encoding.numbers)) {
+      std::vector<double> numbers = Values(rotation->cos);
+      const std::vector<double> sin = Values(rotation->sin);
       numbers.insert(numbers.end(), sin.begin(), sin.end());
       return numbers;
     }
@@ -126,7 +130,7 @@ std::vector<SchemeCase> AllCases() {
   return cases;
 }
 
-TEST_P(ConformanceTest, SaysWhatItIs) {
+TEST_P(ConformanceTest, DescriptionIsComplete) {
   const SchemeInfo& info = Info();
   EXPECT_FALSE(info.title.empty());
   EXPECT_FALSE(info.reference.empty());
@@ -148,15 +152,16 @@ TEST_P(ConformanceTest, FiniteAtEightTimesTheTrainingLength) {
   }
 }
 
-TEST_P(ConformanceTest, FiniteAtAMillionAndAtTheLastPosition) {
+TEST_P(ConformanceTest, FiniteAtTheLargestPositions) {
   const Tensor x = RandomTensor(DType::kFloat32, {1, 3, kWidth}, 1, "x");
   const int64_t last = std::numeric_limits<int64_t>::max();
-  // Or refused by a parameter that would have to be another.
   const auto compiled =
       Make()->Compile({.dim = kWidth, .head_count = 2, .max_position = last});
   if (!compiled.ok()) {
+    // The error must name a parameter of the scheme.
     EXPECT_EQ(FieldOf(compiled.status()).rfind("scheme.", 0), 0);
-    return;
+    GTEST_SKIP() << "rejects the largest position with these parameters: "
+                 << compiled.status();
   }
   const auto out = Layer(x.view(), *Positions::Ids({1000000, 0, last - 1}));
   for (const double value : Values(out.output)) {
@@ -164,13 +169,14 @@ TEST_P(ConformanceTest, FiniteAtAMillionAndAtTheLastPosition) {
   }
 }
 
-TEST_P(ConformanceTest, EncodingDoesNotDependOnHowManyAreAskedFor) {
-  // Asked for at once or in two calls, a position has the same numbers.
+TEST_P(ConformanceTest, EncodingOfAPositionDoesNotDependOnTheOthers) {
+  // A position has the same numbers in one call as in two calls.
   const auto at = [&](int64_t start, int64_t count) {
     return Numbers(Encode(*Positions::Range(start, count)));
   };
   if (Info().site == Site::kScores) {
-    // The bias of one pair, alone and as the corner of a larger table.
+    // Compares the bias of one pair, computed alone, with the corner of a
+    // larger table.
     const auto all = Numbers(Encode(*Positions::Range(0, 8)));
     const auto one = Numbers(Encode(*Positions::Range(7, 1)));
     for (int64_t h = 0; h < kHeads; ++h) {
@@ -182,7 +188,7 @@ TEST_P(ConformanceTest, EncodingDoesNotDependOnHowManyAreAskedFor) {
   auto first = at(0, 5);
   const auto rest = at(5, 3);
   if (Info().site == Site::kQueriesAndKeys) {
-    const int64_t pairs = kWidth / 2;  // cosines come first, then sines
+    const int64_t pairs = kWidth / 2;  // cosines precede sines
     EXPECT_EQ(std::vector<double>(all.begin(), all.begin() + 5 * pairs),
               std::vector<double>(first.begin(), first.begin() + 5 * pairs));
     return;
@@ -191,8 +197,8 @@ TEST_P(ConformanceTest, EncodingDoesNotDependOnHowManyAreAskedFor) {
   EXPECT_EQ(first, all);
 }
 
-TEST_P(ConformanceTest, TokenByTokenEqualsTheFullPass) {
-  // Causal: the output at t depends on what came before alone.
+TEST_P(ConformanceTest, TokenByTokenMatchesTheFullPass) {
+  // With a causal mask, the output at t depends only on the tokens up to t.
   const int64_t length = 20;
   const Tensor x = RandomTensor(DType::kFloat64, {1, length, kWidth}, 2, "x");
   const auto full =
@@ -206,21 +212,21 @@ TEST_P(ConformanceTest, TokenByTokenEqualsTheFullPass) {
   }
 }
 
-TEST_P(ConformanceTest, ShiftOfAllPositionsIsAsPromised) {
+TEST_P(ConformanceTest, ShiftInvarianceIsAsDeclared) {
   const Tensor x = RandomTensor(DType::kFloat64, {1, 24, kWidth}, 3, "x");
   const auto here = Layer(x.view(), *Positions::Range(0, 24));
   const auto there = Layer(x.view(), *Positions::Range(17, 24));
   const double difference =
       Difference(Values(*there.weights), Values(*here.weights));
-  if (Promised(Property::kShiftInvariance)) {
+  if (DeclaredTrue(Property::kShiftInvariance)) {
     EXPECT_LT(difference, 1e-10);
   }
-  if (Denied(Property::kShiftInvariance)) {
+  if (DeclaredFalse(Property::kShiftInvariance)) {
     EXPECT_GT(difference, 1e-4);
   }
 }
 
-// An unmasked layer over x, its rows at the given positions.
+// Output of an unmasked layer over x at the given positions.
 std::vector<double> Unmasked(const Scheme& scheme, const TensorView& x,
                              const Positions& positions) {
   ModuleInputs inputs;
@@ -236,11 +242,12 @@ std::vector<double> Unmasked(const Scheme& scheme, const TensorView& x,
   return Values(job->Run(pool, nullptr)->output);
 }
 
-TEST_P(ConformanceTest, EquivarianceIsAsPromised) {
-  // Under a causal mask nothing is equivariant; the property checks have a case
-  // of their own for such schemes.
-  if (Info().is_causal_only) return;
-  Arguments arguments = Chosen();
+TEST_P(ConformanceTest, EquivarianceIsAsDeclared) {
+  if (Info().is_causal_only) {
+    GTEST_SKIP() << "a causal mask breaks equivariance; core/properties checks "
+                    "causal schemes separately";
+  }
+  Arguments arguments = GroupArguments();
   for (const Parameter& parameter : Info().parameters) {
     if (parameter.name == "symmetric" || parameter.name == "bidirectional") {
       arguments.Set(parameter.name, true);
@@ -260,22 +267,22 @@ TEST_P(ConformanceTest, EquivarianceIsAsPromised) {
     expected.insert(expected.end(), plain.begin() + from * kWidth,
                     plain.begin() + (from + 1) * kWidth);
   }
-  const double stayed = Difference(
+  const double fixed_positions = Difference(
       Unmasked(*scheme, permuted.view(), *Positions::Range(0, 5)), expected);
-  const double travelled = Difference(
+  const double permuted_positions = Difference(
       Unmasked(*scheme, permuted.view(), *Positions::Ids(permutation)),
       expected);
-  if (Promised(Property::kPermutationEquivariance)) {
-    EXPECT_LT(stayed, 1e-12);
+  if (DeclaredTrue(Property::kPermutationEquivariance)) {
+    EXPECT_LT(fixed_positions, 1e-12);
   }
-  if (Denied(Property::kPermutationEquivariance)) {
-    EXPECT_GT(stayed, 1e-3);
+  if (DeclaredFalse(Property::kPermutationEquivariance)) {
+    EXPECT_GT(fixed_positions, 1e-3);
   }
-  EXPECT_TRUE(Promised(Property::kJointEquivariance));
-  EXPECT_LT(travelled, 1e-12);
+  EXPECT_TRUE(DeclaredTrue(Property::kJointEquivariance));
+  EXPECT_LT(permuted_positions, 1e-12);
 }
 
-TEST_P(ConformanceTest, NumbersOutOfRangeAreRefused) {
+TEST_P(ConformanceTest, RejectsNumbersOutOfRange) {
   for (const Parameter& parameter : Info().parameters) {
     const bool integer = parameter.kind == ParameterKind::kInteger;
     if (!integer && parameter.kind != ParameterKind::kNumber) continue;

@@ -1,4 +1,4 @@
-// Encodings through EncodeJob: shapes, types, defaults and refusals.
+// EncodeJob: shapes, types, defaults and rejected requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,11 +24,11 @@ Encoding MustEncode(const Scheme& scheme, EncodeOptions options) {
   return *std::move(encoding);
 }
 
-absl::Status Refusal(const Scheme& scheme, EncodeOptions options) {
+absl::Status Rejection(const Scheme& scheme, EncodeOptions options) {
   return EncodeJob::Create(scheme, std::move(options)).status();
 }
 
-TEST(EncodeTest, TableHasOneRowForEachPosition) {
+TEST(EncodeTest, TableHasOneRowPerPosition) {
   EncodeOptions options;
   options.positions = *Positions::Ids({7, 0, 7});
   options.dim = 6;
@@ -53,7 +53,7 @@ TEST(EncodeTest, OutputIsInputPlusTableInTheInputsType) {
     std::vector<double> sums = Values(x);
     for (size_t n = 0; n < sums.size(); ++n) {
       const double code = table[n % table.size()];
-      // Single precision and less is added in single precision.
+      // All types but FLOAT64 are added in single precision.
       sums[n] = dtype == DType::kFloat64
                     ? sums[n] + code
                     : static_cast<float>(sums[n]) + static_cast<float>(code);
@@ -64,7 +64,7 @@ TEST(EncodeTest, OutputIsInputPlusTableInTheInputsType) {
   }
 }
 
-TEST(EncodeTest, NoneCopiesItsInput) {
+TEST(EncodeTest, NoneCopiesTheInput) {
   const Tensor x = RandomTensor(DType::kFloat16, {4, 5}, 1, "x");
   EncodeOptions options;
   options.input = x.view();
@@ -89,7 +89,7 @@ TEST(EncodeTest, BiasIsAddedToScores) {
   EXPECT_EQ(Values(*encoding.output), expected);
 }
 
-TEST(EncodeTest, CausalAlibiHidesTheUpperTriangle) {
+TEST(EncodeTest, CausalBiasMasksTheUpperTriangle) {
   EncodeOptions options;
   options.positions = *Positions::Range(0, 3);
   options.head_count = 1;
@@ -102,7 +102,7 @@ TEST(EncodeTest, CausalAlibiHidesTheUpperTriangle) {
             (std::vector<double>{0, -inf, -inf, -m, 0, -inf, -2 * m, -m, 0}));
 }
 
-TEST(EncodeTest, SizesCountEverythingReturned) {
+TEST(EncodeTest, OutputBytesCountAllResults) {
   const Tensor x = RandomTensor(DType::kFloat64, {2, 3, 8}, 1, "x");
   EncodeOptions options;
   options.input = x.view();
@@ -110,50 +110,50 @@ TEST(EncodeTest, SizesCountEverythingReturned) {
   EXPECT_EQ(job->output_bytes(), 2 * 3 * 4 * 4 + 2 * 3 * 8 * 8);
 }
 
-TEST(EncodeTest, RefusalsNameTheField) {
+TEST(EncodeTest, ErrorsNameTheField) {
   const auto sinusoidal = MustMake("sinusoidal");
   EncodeOptions options;
-  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "positions");
+  EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "positions");
   options.positions = *Positions::Range(0, 4);
-  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "dim");
+  EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "dim");
   options.dim = -3;
-  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "dim");
+  EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "dim");
   options.dim = 8;
   options.dtype = DType::kBool;
-  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "dtype");
+  EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "dtype");
   options.dtype = DType::kFloat32;
   options.key_positions = *Positions::Range(0, 4);
-  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "key_positions");
+  EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "key_positions");
   options.key_positions.reset();
   const Tensor x = RandomTensor(DType::kFloat32, {3, 8}, 1, "x");
   options.input = x.view();
-  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "input.shape");
+  EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "input.shape");
   options.positions = *Positions::Range(0, 3);
   options.dim = 9;
-  EXPECT_EQ(FieldOf(Refusal(*sinusoidal, options)), "input.shape");
-  EXPECT_EQ(FieldOf(Refusal(*MustMake("rope"), options)),
+  EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "input.shape");
+  EXPECT_EQ(FieldOf(Rejection(*MustMake("rope"), options)),
             "scheme.rope.rotary_dim");
 }
 
-TEST(EncodeTest, HugeResultsAreSizedNotAllocated) {
+TEST(EncodeTest, HugeResultsAreSizedWithoutAllocation) {
   EncodeOptions options;
   options.positions = *Positions::Range(0, int64_t{1} << 60);
   options.dim = 1 << 10;
-  const absl::Status overflow = Refusal(*MustMake("sinusoidal"), options);
+  const absl::Status overflow = Rejection(*MustMake("sinusoidal"), options);
   EXPECT_EQ(overflow.code(), absl::StatusCode::kResourceExhausted);
   options.positions = *Positions::Range(0, int64_t{1} << 40);
   const auto job = EncodeJob::Create(*MustMake("sinusoidal"), options);
   ASSERT_TRUE(job.ok());
   EXPECT_EQ(job->output_bytes(), int64_t{1} << 52);
   options.dim = int64_t{1} << 40;
-  EXPECT_EQ(LimitOf(Refusal(*MustMake("sinusoidal"), options)), "max_dim");
+  EXPECT_EQ(LimitOf(Rejection(*MustMake("sinusoidal"), options)), "max_dim");
   options.head_count = int64_t{1} << 40;
-  EXPECT_EQ(LimitOf(Refusal(*MustMake("alibi"), options)), "max_dim");
+  EXPECT_EQ(LimitOf(Rejection(*MustMake("alibi"), options)), "max_dim");
   options.dim = 0;
-  EXPECT_EQ(LimitOf(Refusal(*MustMake("alibi"), options)), "max_head_count");
+  EXPECT_EQ(LimitOf(Rejection(*MustMake("alibi"), options)), "max_head_count");
 }
 
-TEST(EncodeTest, EndlessEmptyBiasCostsNothing) {
+TEST(EncodeTest, EmptyBiasWithHugeExtentsIsCheap) {
   EncodeOptions options;
   options.positions = *Positions::Range(0, int64_t{1} << 60);
   options.key_positions = *Positions::Range(0, 0);
@@ -162,18 +162,18 @@ TEST(EncodeTest, EndlessEmptyBiasCostsNothing) {
   EXPECT_EQ(std::get<BiasEncoding>(encoding.numbers).bias.element_count(), 0);
 }
 
-TEST(EncodeTest, KeysOfScoresStandWhereQueriesDo) {
+TEST(EncodeTest, KeyPositionsDefaultToQueryPositions) {
   const Tensor scores = RandomTensor(DType::kFloat32, {1, 2, 6}, 1, "s");
   EncodeOptions options;
   options.input = scores.view();
   EXPECT_TRUE(EncodeJob::Create(*MustMake("t5_bias"), options).ok());
   options.positions = *Positions::Range(4, 2);
-  EXPECT_EQ(FieldOf(Refusal(*MustMake("t5_bias"), options)), "input.shape");
+  EXPECT_EQ(FieldOf(Rejection(*MustMake("t5_bias"), options)), "input.shape");
   options.key_positions = *Positions::Range(0, 6);
   EXPECT_TRUE(EncodeJob::Create(*MustMake("t5_bias"), options).ok());
 }
 
-TEST(EncodeTest, RunsAgainInTheSameMemory) {
+TEST(EncodeTest, RunAgainReusesMemory) {
   const Tensor x = RandomTensor(DType::kFloat32, {2, 40, 16}, 1, "x");
   ThreadPool pool(2);
   Encoding again;
@@ -184,16 +184,16 @@ TEST(EncodeTest, RunsAgainInTheSameMemory) {
     const auto scheme = MustMake(name);
     const auto job = EncodeJob::Create(*scheme, options);
     ASSERT_TRUE(job.ok()) << job.status();
-    // Over what another scheme left.
+    // The result holds numbers of another scheme.
     ASSERT_TRUE(job->RunAgain(pool, nullptr, again).ok());
-    const char* const place = again.output->view().data;
+    const char* const address = again.output->view().data;
     ASSERT_TRUE(job->RunAgain(pool, nullptr, again).ok());
-    EXPECT_EQ(again.output->view().data, place);
+    EXPECT_EQ(again.output->view().data, address);
     const auto fresh = job->Run(pool, nullptr);
     EXPECT_EQ(Bytes(*again.output), Bytes(*fresh->output));
     EXPECT_EQ(again.numbers.index(), fresh->numbers.index());
   }
-  // Of other sizes, and without an input.
+  // A job with other sizes and without input.
   EncodeOptions options;
   options.positions = *Positions::Range(3, 7);
   options.dim = 8;
@@ -206,15 +206,15 @@ TEST(EncodeTest, RunsAgainInTheSameMemory) {
           std::get<AdditiveEncoding>(job->Run(pool, nullptr)->numbers).table));
 }
 
-// Those are written past the cache, several runs in a block.
-TEST(EncodeTest, RowsOfLargeTablesAreThoseOfSmallOnes) {
+// Large tables use streaming stores and longer blocks.
+TEST(EncodeTest, RowsOfLargeAndSmallTablesAreIdentical) {
   constexpr int64_t kFirst = 1'000'003;
   constexpr int64_t kCount = 5000;
   for (const int64_t dim : {1024, 1016, 1002}) {
     for (const std::string name : {"sinusoidal", "rope", "xpos"}) {
       SCOPED_TRACE(::testing::Message() << name << " " << dim);
       Arguments arguments;
-      // Otherwise it is the middle of each call's.
+      // The default centre would be different in each call.
       if (name == "xpos") arguments.Set("centre", kFirst + kCount / 2);
       const auto scheme = MustMake(name, std::move(arguments));
       const auto rows = [&](int64_t first, int64_t count) {
@@ -225,8 +225,9 @@ TEST(EncodeTest, RowsOfLargeTablesAreThoseOfSmallOnes) {
         if (auto* code = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
           return std::vector<Tensor>{std::move(code->table)};
         }
-        auto& turns = std::get<RotationEncoding>(encoding.numbers);
-        return std::vector<Tensor>{std::move(turns.cos), std::move(turns.sin)};
+        auto& rotation = std::get<RotationEncoding>(encoding.numbers);
+        return std::vector<Tensor>{std::move(rotation.cos),
+                                   std::move(rotation.sin)};
       };
       const std::vector<Tensor> large = rows(kFirst, kCount);
       for (const int64_t i : {0, 1, 60, 61, 255, 2500, 4999}) {
@@ -241,8 +242,8 @@ TEST(EncodeTest, RowsOfLargeTablesAreThoseOfSmallOnes) {
   }
 }
 
-// The factor of a position is 1 at the centre, whatever those of its neighbours
-// would be.
+// The factor is 1 at the centre, even if the factors of neighbouring positions
+// would overflow.
 TEST(EncodeTest, SteepGrowthStaysFinite) {
   for (const double scale_base : {0.1, 1e-3}) {
     Arguments arguments;
@@ -252,16 +253,16 @@ TEST(EncodeTest, SteepGrowthStaysFinite) {
     options.dim = 4;
     const Encoding encoding =
         MustEncode(*MustMake("xpos", std::move(arguments)), options);
-    const auto& turns = std::get<RotationEncoding>(encoding.numbers);
-    const auto cos = Values(turns.cos);
-    const auto sin = Values(turns.sin);
+    const auto& rotation = std::get<RotationEncoding>(encoding.numbers);
+    const auto cos = Values(rotation.cos);
+    const auto sin = Values(rotation.sin);
     for (size_t k = 0; k < cos.size(); ++k) {
       EXPECT_NEAR(cos[k] * cos[k] + sin[k] * sin[k], 1, 1e-6);
     }
   }
 }
 
-TEST(EncodeTest, GivenTablesAreReadByThePolicy) {
+TEST(EncodeTest, PolicySelectsTheRowsOfAGivenTable) {
   for (const DType dtype :
        {DType::kFloat32, DType::kFloat64, DType::kBFloat16}) {
     const Tensor table = RandomTensor(dtype, {4, 3}, 2, "table");
@@ -294,7 +295,7 @@ TEST(EncodeTest, GivenTablesAreReadByThePolicy) {
   }
 }
 
-TEST(EncodeTest, StopsWhenAsked) {
+TEST(EncodeTest, StopsWhenCancelled) {
   EncodeOptions options;
   options.positions = *Positions::Range(0, 1000);
   options.dim = 8;

@@ -1,16 +1,19 @@
-// Products held to three loops, on every instruction set of this machine.
+// Compares products with three nested loops, on every instruction set of this
+// machine.
 #include "core/simd/gemm.h"
 
 #include <cmath>
 #include <string>
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include "core/base/random.h"
+#include "tests/support/every_target.h"
 
 namespace locus {
 namespace {
+
+using testing::ForEveryTarget;
 
 template <typename T>
 MatrixView<T> RandomMatrix(int64_t rows, int64_t columns, const char* purpose,
@@ -26,45 +29,32 @@ MatrixView<T> RandomMatrix(int64_t rows, int64_t columns, const char* purpose,
 }
 
 template <typename T>
-class ProductTest : public ::testing::Test {};
+class GemmTest : public ::testing::Test {};
 using Types = ::testing::Types<float, double>;
-TYPED_TEST_SUITE(ProductTest, Types);
-
-// Runs `check` with the products of each instruction set of this machine.
-template <typename Check>
-void OnEveryTarget(const Check& check) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    SCOPED_TRACE(hwy::TargetName(target));
-    check();
-    hwy::SetSupportedTargetsForTest(0);
-  }
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
+TYPED_TEST_SUITE(GemmTest, Types);
 
 constexpr int64_t kSizes[] = {1, 2, 5, 6, 7, 13, 16, 31, 48, 65};
 
-TYPED_TEST(ProductTest, MultiplyEqualsThreeLoops) {
+TYPED_TEST(GemmTest, MultiplyMatchesReference) {
   using T = TypeParam;
-  OnEveryTarget([] {
+  ForEveryTarget([] {
     for (const int64_t m : kSizes) {
       for (const int64_t n : kSizes) {
         for (const int64_t k : {1, 3, 16, 50}) {
-          Matrix<T> a_own, b_own, bt_own, c_own;
-          const auto a = RandomMatrix<T>(m, k, "a", &a_own);
-          const auto b = RandomMatrix<T>(k, n, "b", &b_own);
-          const auto bt = bt_own.Resize(n, k);
+          Matrix<T> a_matrix, b_matrix, bt_matrix, c_matrix;
+          const auto a = RandomMatrix<T>(m, k, "a", &a_matrix);
+          const auto b = RandomMatrix<T>(k, n, "b", &b_matrix);
+          const auto bt = bt_matrix.Resize(n, k);
           for (int64_t i = 0; i < k; ++i) {
             for (int64_t j = 0; j < n; ++j) bt.row(j)[i] = b.row(i)[j];
           }
-          const auto c = RandomMatrix<T>(m, n, "c", &c_own);
+          const auto c = RandomMatrix<T>(m, n, "c", &c_matrix);
           const auto before = c.row(m - 1)[n - 1];
-          // What lies beside the result stays.
+          // The element after the result must not be overwritten.
           const T guard = c.row(0)[n];
           PackedMatrix<T> packed;
           packed.Pack(b);
-          Multiply<T>(a, packed, c, Into::kAdd);
+          Multiply<T>(a, packed, c, Accumulate::kAdd);
           double last = before;
           for (int64_t p = 0; p < k; ++p) {
             last += static_cast<double>(a.row(m - 1)[p]) * b.row(p)[n - 1];
@@ -92,18 +82,18 @@ TYPED_TEST(ProductTest, MultiplyEqualsThreeLoops) {
   });
 }
 
-TYPED_TEST(ProductTest, TransposedProductEqualsThreeLoops) {
+TYPED_TEST(GemmTest, TransposedProductMatchesReference) {
   using T = TypeParam;
-  OnEveryTarget([] {
+  ForEveryTarget([] {
     for (const int64_t k : kSizes) {
       for (const int64_t n : kSizes) {
         constexpr int64_t m = 19;
-        Matrix<T> a_own, b_own, c_own;
-        const auto a = RandomMatrix<T>(m, k, "a", &a_own);
-        const auto b = RandomMatrix<T>(m, n, "b", &b_own);
-        const auto c = RandomMatrix<T>(k, n, "c", &c_own);
-        Matrix<T> start_own;
-        const auto start = RandomMatrix<T>(k, n, "c", &start_own);
+        Matrix<T> a_matrix, b_matrix, c_matrix;
+        const auto a = RandomMatrix<T>(m, k, "a", &a_matrix);
+        const auto b = RandomMatrix<T>(m, n, "b", &b_matrix);
+        const auto c = RandomMatrix<T>(k, n, "c", &c_matrix);
+        Matrix<T> start_matrix;
+        const auto start = RandomMatrix<T>(k, n, "c", &start_matrix);
         AddTransposedProduct<T>(a, b, c);
         for (int64_t i = 0; i < k; ++i) {
           for (int64_t j = 0; j < n; ++j) {
@@ -119,13 +109,12 @@ TYPED_TEST(ProductTest, TransposedProductEqualsThreeLoops) {
   });
 }
 
-// The upper left part of a larger right factor, several panels wide.
-TYPED_TEST(ProductTest, ReadsPartOfALargerFactor) {
+TYPED_TEST(GemmTest, UsesTheUpperLeftPartOfALargerRightOperand) {
   using T = TypeParam;
-  Matrix<T> a_own, b_own, c_own;
-  const auto a = RandomMatrix<T>(7, 20, "a", &a_own);
-  const auto b = RandomMatrix<T>(33, 90, "b", &b_own);
-  const auto c = c_own.Resize(7, 70);
+  Matrix<T> a_matrix, b_matrix, c_matrix;
+  const auto a = RandomMatrix<T>(7, 20, "a", &a_matrix);
+  const auto b = RandomMatrix<T>(33, 90, "b", &b_matrix);
+  const auto c = c_matrix.Resize(7, 70);
   PackedMatrix<T> packed;
   packed.Pack(b);
   Multiply<T>(a, packed, c);

@@ -1,4 +1,5 @@
-// Sines and cosines against libm's, in more precision than either has.
+// Compares sines and cosines with those of libm in extended precision, on every
+// instruction set of this machine.
 #include "core/encoding/angles/angles.h"
 
 #include <algorithm>
@@ -8,12 +9,14 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <hwy/targets.h>
 
 #include "core/base/positions.h"
+#include "tests/support/every_target.h"
 
 namespace locus {
 namespace {
+
+using testing::ForEveryTarget;
 
 std::vector<double> Frequencies(int64_t count, double base) {
   std::vector<double> frequencies(count);
@@ -44,66 +47,55 @@ Rows<T> Fill(const std::vector<double>& frequencies, const Positions& positions,
   return rows;
 }
 
-// The largest error over all rows, beyond what the angle's own rounding to 64
-// bits can make.
+// The max_error error of all rows, minus the error that the 64-bit rounding of
+// the reference angle can cause.
 template <typename T>
-double LargestError(const std::vector<double>& frequencies,
-                    const Positions& positions) {
+double MaxError(const std::vector<double>& frequencies,
+                const Positions& positions) {
   const auto rows = Fill<T>(frequencies, positions, 0, positions.size());
-  long double largest = 0;
+  long double max_error = 0;
   for (int64_t i = 0; i < positions.size(); ++i) {
     for (size_t k = 0; k < frequencies.size(); ++k) {
       const long double angle =
           static_cast<long double>(positions[i]) * frequencies[k];
       const size_t n = i * frequencies.size() + k;
       const long double known = std::abs(angle) * 0x1p-64L;
-      largest =
-          std::max({largest, std::abs(rows.sin[n] - std::sin(angle)) - known,
+      max_error =
+          std::max({max_error, std::abs(rows.sin[n] - std::sin(angle)) - known,
                     std::abs(rows.cos[n] - std::cos(angle)) - known});
     }
   }
-  return static_cast<double>(largest);
+  return static_cast<double>(max_error);
 }
 
-template <typename Body>
-void ForEveryInstructionSet(const Body& body) {
-  for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    hwy::SetSupportedTargetsForTest(target);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    SCOPED_TRACE(hwy::TargetName(target));
-    body();
-    hwy::SetSupportedTargetsForTest(0);
-  }
-  hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
-
-TEST(AnglesTest, RunsAreExactAnywhere) {
-  ForEveryInstructionSet([] {
+TEST(AnglesTest, RangesAreAccurateAtAnyPosition) {
+  ForEveryTarget([] {
     for (const int64_t start :
          {int64_t{0}, int64_t{37}, int64_t{1000000}, int64_t{2147483000}}) {
       const auto positions = *Positions::Range(start, 300);
       for (const int64_t pairs : {1, 3, 8, 33}) {
         const auto frequencies = Frequencies(pairs, 10000);
         SCOPED_TRACE(::testing::Message() << start << " " << pairs);
-        // Half a unit in the last place of 1 is 2^-25, and 2^-54.
-        EXPECT_LE(LargestError<float>(frequencies, positions), 0x1.02p-25);
-        EXPECT_LE(LargestError<double>(frequencies, positions), 5e-16);
+        // Half a unit in the last place below 1 is 2^-25 for float and 2^-54
+        // for double.
+        EXPECT_LE(MaxError<float>(frequencies, positions), 0x1.02p-25);
+        EXPECT_LE(MaxError<double>(frequencies, positions), 5e-16);
       }
     }
   });
 }
 
-TEST(AnglesTest, ListsOfIdsAreExactAnywhere) {
+TEST(AnglesTest, IdsAreAccurateAtAnyPosition) {
   std::vector<int64_t> ids = {0, 5, 5, 4, 1 << 20, (int64_t{1} << 31) - 1, 3};
   const auto positions = *Positions::Ids(ids);
-  ForEveryInstructionSet([&] {
+  ForEveryTarget([&] {
     const auto frequencies = Frequencies(20, 500000);
-    EXPECT_LE(LargestError<float>(frequencies, positions), 0x1.02p-25);
-    EXPECT_LE(LargestError<double>(frequencies, positions), 5e-16);
+    EXPECT_LE(MaxError<float>(frequencies, positions), 0x1.02p-25);
+    EXPECT_LE(MaxError<double>(frequencies, positions), 5e-16);
   });
 }
 
-TEST(AnglesTest, RowsDoNotDependOnHowARunIsDivided) {
+TEST(AnglesTest, RowsDoNotDependOnTheDivisionOfARun) {
   const auto frequencies = Frequencies(19, 10000);
   const auto positions = *Positions::Range(1000, 400);
   const auto whole = Fill<float>(frequencies, positions, 0, 400);

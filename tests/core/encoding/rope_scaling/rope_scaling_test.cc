@@ -1,4 +1,5 @@
-// What is particular to each scaling of RoPE, beside the goldens.
+// RoPE scalings: published frequencies, attention factors, and rejected
+// parameters. tests/golden compares complete tables.
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -18,14 +19,14 @@ using testing::MustMake;
 
 using Numbers = std::map<std::string, double>;
 
-// Arguments of RoPE with a scaling; whole numbers where it wants such.
+// Arguments of RoPE with a scaling. Lengths are passed as integers.
 Arguments With(const std::string& scaling, const Numbers& numbers = {}) {
   Arguments arguments;
   arguments.Set(scaling, true);
   for (const auto& [name, value] : numbers) {
-    const bool whole = name == "original_length" || name == "max_position";
+    const bool is_integer = name == "original_length" || name == "max_position";
     const std::string path = absl::StrCat(scaling, ".", name);
-    if (whole) {
+    if (is_integer) {
       arguments.Set(path, static_cast<int64_t>(value));
     } else {
       arguments.Set(path, value);
@@ -39,7 +40,7 @@ absl::StatusOr<CompiledScheme> Compile(const Arguments& arguments,
   return MustMake("rope", arguments)->Compile(geometry);
 }
 
-Rotation Turned(const Arguments& arguments, const Geometry& geometry) {
+Rotation CompileRotation(const Arguments& arguments, const Geometry& geometry) {
   auto compiled = Compile(arguments, geometry);
   EXPECT_TRUE(compiled.ok()) << compiled.status();
   return std::get<Rotation>(*std::move(compiled));
@@ -47,18 +48,21 @@ Rotation Turned(const Arguments& arguments, const Geometry& geometry) {
 
 constexpr Geometry kHead{.dim = 128, .max_position = 2047};
 
-std::vector<double> Plain() { return Turned({}, kHead).frequencies; }
+std::vector<double> UnscaledFrequencies() {
+  return CompileRotation({}, kHead).frequencies;
+}
 
-// What the transformers library publishes as the expectations of its own
-// tests, in five digits: a head of 128 channels, base 10000, trained for 2048.
-// The library's own tolerance is about this, and both arithmetics are within.
+// Compares frequencies with the expected values in the tests of the
+// transformers library, which have five digits: a head of 128 channels, base
+// 10000, training length 2048. Both precisions must be within about the
+// library's own tolerance.
 void ExpectPublished(Arguments arguments, int64_t max_position,
                      const std::vector<double>& published) {
   ASSERT_EQ(published.size(), 64u);
   for (const char* const angles : {"EXACT", "FLOAT32"}) {
     arguments.Set("angles", std::string(angles));
     const auto frequencies =
-        Turned(arguments, {.dim = 128, .max_position = max_position})
+        CompileRotation(arguments, {.dim = 128, .max_position = max_position})
             .frequencies;
     for (size_t k = 0; k < 64; ++k) {
       EXPECT_NEAR(frequencies[k], published[k], 6e-5 * published[k])
@@ -67,7 +71,7 @@ void ExpectPublished(Arguments arguments, int64_t max_position,
   }
 }
 
-const std::vector<double>& PublishedPlain() {
+const std::vector<double>& PublishedUnscaled() {
   static const auto* const published = new std::vector<double>{
       1.0000e+00, 8.6596e-01, 7.4989e-01, 6.4938e-01, 5.6234e-01, 4.8697e-01,
       4.2170e-01, 3.6517e-01, 3.1623e-01, 2.7384e-01, 2.3714e-01, 2.0535e-01,
@@ -83,19 +87,19 @@ const std::vector<double>& PublishedPlain() {
   return *published;
 }
 
-TEST(RopeScalingTest, PlainYieldsThePublishedFrequencies) {
-  ExpectPublished({}, 2047, PublishedPlain());
+TEST(RopeScalingTest, UnscaledMatchesPublishedFrequencies) {
+  ExpectPublished({}, 2047, PublishedUnscaled());
 }
 
-TEST(RopeScalingTest, LinearYieldsThePublishedFrequencies) {
+TEST(RopeScalingTest, LinearMatchesPublishedFrequencies) {
   for (const double factor : {2.0, 10.0, 20.0}) {
-    std::vector<double> published = PublishedPlain();
+    std::vector<double> published = PublishedUnscaled();
     for (double& frequency : published) frequency /= factor;
     ExpectPublished(With("linear", {{"factor", factor}}), 2047, published);
   }
 }
 
-TEST(RopeScalingTest, YarnYieldsThePublishedFrequencies) {
+TEST(RopeScalingTest, YarnMatchesPublishedFrequencies) {
   ExpectPublished(
       With("yarn", {{"factor", 10}, {"original_length", 2048}}), 2047,
       {1.0000e+00, 8.6596e-01, 7.4989e-01, 6.4938e-01, 5.6234e-01, 4.8697e-01,
@@ -111,7 +115,7 @@ TEST(RopeScalingTest, YarnYieldsThePublishedFrequencies) {
        1.7783e-05, 1.5399e-05, 1.3335e-05, 1.1548e-05});
 }
 
-TEST(RopeScalingTest, DynamicNtkYieldsThePublishedFrequencies) {
+TEST(RopeScalingTest, DynamicNtkMatchesPublishedFrequencies) {
   const Arguments dynamic =
       With("dynamic_ntk", {{"factor", 10}, {"max_position", 2048}});
   ExpectPublished(
@@ -127,10 +131,10 @@ TEST(RopeScalingTest, DynamicNtkYieldsThePublishedFrequencies) {
        3.8861e-05, 3.1451e-05, 2.5453e-05, 2.0600e-05, 1.6672e-05, 1.3492e-05,
        1.0920e-05, 8.8374e-06, 7.1522e-06, 5.7883e-06, 4.6845e-06, 3.7912e-06,
        3.0683e-06, 2.4832e-06, 2.0097e-06, 1.6265e-06});
-  ExpectPublished(dynamic, 0, PublishedPlain());
+  ExpectPublished(dynamic, 0, PublishedUnscaled());
 }
 
-TEST(RopeScalingTest, Llama3YieldsThePublishedFrequencies) {
+TEST(RopeScalingTest, Llama3MatchesPublishedFrequencies) {
   ExpectPublished(
       With("llama3", {{"factor", 10}, {"original_length", 2048}}), 2047,
       {1.0000e+00, 8.6596e-01, 7.4989e-01, 6.4938e-01, 5.6234e-01, 4.8697e-01,
@@ -146,11 +150,11 @@ TEST(RopeScalingTest, Llama3YieldsThePublishedFrequencies) {
        1.7783e-05, 1.5399e-05, 1.3335e-05, 1.1548e-05});
 }
 
-TEST(RopeScalingTest, LongRopeYieldsThePublishedFrequencies) {
-  // Twos for short calls, 1, 2, 3 .. for long ones.
+TEST(RopeScalingTest, LongRopeMatchesPublishedFrequencies) {
+  // Factors 2, 2, 2, ... for short calls and 1, 2, 3, ... for long calls.
   std::vector<double> twos(64, 2), counted(64);
-  std::vector<double> halved = PublishedPlain();
-  std::vector<double> divided = PublishedPlain();
+  std::vector<double> halved = PublishedUnscaled();
+  std::vector<double> divided = PublishedUnscaled();
   for (size_t k = 0; k < 64; ++k) {
     counted[k] = static_cast<double>(k + 1);
     halved[k] /= 2;
@@ -165,22 +169,23 @@ TEST(RopeScalingTest, LongRopeYieldsThePublishedFrequencies) {
 }
 
 TEST(RopeScalingTest, LinearDividesEveryFrequency) {
-  const auto plain = Plain();
-  const auto scaled = Turned(With("linear", {{"factor", 4}}), kHead);
+  const auto unscaled = UnscaledFrequencies();
+  const auto scaled = CompileRotation(With("linear", {{"factor", 4}}), kHead);
   EXPECT_EQ(scaled.attention_factor, 1);
-  for (size_t k = 0; k < plain.size(); ++k) {
-    EXPECT_EQ(scaled.frequencies[k], plain[k] / 4);
+  for (size_t k = 0; k < unscaled.size(); ++k) {
+    EXPECT_EQ(scaled.frequencies[k], unscaled[k] / 4);
   }
 }
 
-TEST(RopeScalingTest, NtkKeepsTheFirstPairAndSlowsTheLastByTheFactor) {
-  const auto plain = Plain();
-  const auto scaled = Turned(With("ntk", {{"factor", 8}}), kHead).frequencies;
-  EXPECT_EQ(scaled.front(), plain.front());
-  EXPECT_NEAR(scaled.back(), plain.back() / 8, 1e-15 * plain.back());
+TEST(RopeScalingTest, NtkKeepsTheFirstPairAndSlowsDownTheLastByTheFactor) {
+  const auto unscaled = UnscaledFrequencies();
+  const auto scaled =
+      CompileRotation(With("ntk", {{"factor", 8}}), kHead).frequencies;
+  EXPECT_EQ(scaled.front(), unscaled.front());
+  EXPECT_NEAR(scaled.back(), unscaled.back() / 8, 1e-15 * unscaled.back());
 }
 
-TEST(RopeScalingTest, NtkOfOnePairIsRefused) {
+TEST(RopeScalingTest, NtkRejectsASinglePair) {
   for (const char* const scaling : {"ntk", "dynamic_ntk"}) {
     EXPECT_EQ(FieldOf(Compile(With(scaling), {.dim = 2}).status()),
               absl::StrCat("scheme.rope.", scaling, ".factor"));
@@ -188,15 +193,18 @@ TEST(RopeScalingTest, NtkOfOnePairIsRefused) {
   }
 }
 
-TEST(RopeScalingTest, DynamicNtkChangesNothingUpToItsMaximum) {
+TEST(RopeScalingTest, DynamicNtkChangesNothingUpToMaxPosition) {
   const Arguments dynamic =
       With("dynamic_ntk", {{"factor", 10}, {"max_position", 2048}});
-  EXPECT_EQ(Turned(dynamic, {.dim = 128, .max_position = 0}).frequencies,
-            Plain());
-  EXPECT_EQ(Turned(dynamic, {.dim = 128, .max_position = 2047}).frequencies,
-            Plain());
-  EXPECT_NE(Turned(dynamic, {.dim = 128, .max_position = 2048}).frequencies,
-            Plain());
+  EXPECT_EQ(
+      CompileRotation(dynamic, {.dim = 128, .max_position = 0}).frequencies,
+      UnscaledFrequencies());
+  EXPECT_EQ(
+      CompileRotation(dynamic, {.dim = 128, .max_position = 2047}).frequencies,
+      UnscaledFrequencies());
+  EXPECT_NE(
+      CompileRotation(dynamic, {.dim = 128, .max_position = 2048}).frequencies,
+      UnscaledFrequencies());
 }
 
 TEST(RopeScalingTest, DynamicNtkDependsOnTheRequestAlone) {
@@ -211,54 +219,54 @@ TEST(RopeScalingTest, DynamicNtkDependsOnTheRequestAlone) {
   EXPECT_EQ(compile(100), before);
 }
 
-TEST(RopeScalingTest, YarnsAttentionFactorFollowsItsRules) {
+TEST(RopeScalingTest, YarnAttentionFactorMatchesFormula) {
   const auto factor = [](const Numbers& numbers) {
-    return Turned(With("yarn", numbers), kHead).attention_factor;
+    return CompileRotation(With("yarn", numbers), kHead).attention_factor;
   };
   const double paper = 0.1 * std::log(40.0) + 1;
   EXPECT_EQ(factor({{"factor", 40}}), paper);
   EXPECT_EQ(factor({{"factor", 1}}), 1);
   EXPECT_EQ(factor({{"factor", 0.5}}), 1);
   EXPECT_EQ(factor({{"factor", 40}, {"attention_factor", 0.5}}), 0.5);
-  // Both of DeepSeek's: they cancel.
+  // Equal values of both, as in DeepSeek's configuration, cancel.
   EXPECT_EQ(factor({{"factor", 40}, {"mscale", 1}, {"mscale_all_dim", 1}}), 1);
   EXPECT_NEAR(factor({{"factor", 40}, {"mscale", 1}, {"mscale_all_dim", 0.5}}),
               paper / (0.05 * std::log(40.0) + 1), 1e-15);
-  // One alone counts for nothing, and neither does a zero.
+  // One of them alone has no effect, and neither has a zero.
   EXPECT_EQ(factor({{"factor", 40}, {"mscale", 0.5}}), paper);
   EXPECT_EQ(factor({{"factor", 40}, {"mscale", 0.5}, {"mscale_all_dim", 0}}),
             paper);
 }
 
-TEST(RopeScalingTest, AttentionFactorMultipliesLogitsByItsSquare) {
+TEST(RopeScalingTest, AttentionFactorMultipliesScoresByItsSquare) {
   const Arguments yarn = With("yarn", {{"attention_factor", 1.5}});
-  const auto turned = Turned(yarn, {.dim = 8});
+  const auto rotation = CompileRotation(yarn, {.dim = 8});
   std::vector<double> cos(4), sin(4), row = {1, 2, 3, 4, 5, 6, 7, 8};
   double before = 0, after = 0;
   for (const double value : row) before += value * value;
-  turned.Angles(77, cos.data(), sin.data());
-  turned.Apply(cos.data(), sin.data(), row.data());
+  rotation.Angles(77, cos.data(), sin.data());
+  rotation.Apply(cos.data(), sin.data(), row.data());
   for (const double value : row) after += value * value;
   EXPECT_NEAR(after, 1.5 * 1.5 * before, 1e-12 * after);
 }
 
 TEST(RopeScalingTest, YarnWithoutTruncationHasAFinerRamp) {
   Arguments yarn = With("yarn", {{"factor", 4}});
-  const auto rounded = Turned(yarn, kHead).frequencies;
+  const auto rounded = CompileRotation(yarn, kHead).frequencies;
   yarn.Set("yarn.truncate", false);
-  const auto finer = Turned(yarn, kHead).frequencies;
+  const auto finer = CompileRotation(yarn, kHead).frequencies;
   EXPECT_NE(rounded, finer);
   EXPECT_EQ(rounded.front(), finer.front());
   EXPECT_EQ(rounded.back(), finer.back());
 }
 
-TEST(RopeScalingTest, YarnsRampOfNoLengthIsAStep) {
-  // Both ends fall on pair 0.
-  const auto scaled =
-      Turned(With("yarn", {{"factor", 4}, {"original_length", 6}}), kHead);
-  const auto plain = Plain();
-  for (size_t k = 1; k < plain.size(); ++k) {
-    EXPECT_DOUBLE_EQ(scaled.frequencies[k], plain[k] / 4);
+TEST(RopeScalingTest, YarnRampOfZeroLengthIsAStep) {
+  // Both ends of the ramp are at pair 0.
+  const auto scaled = CompileRotation(
+      With("yarn", {{"factor", 4}, {"original_length", 6}}), kHead);
+  const auto unscaled = UnscaledFrequencies();
+  for (size_t k = 1; k < unscaled.size(); ++k) {
+    EXPECT_DOUBLE_EQ(scaled.frequencies[k], unscaled[k] / 4);
   }
 }
 
@@ -277,33 +285,36 @@ Arguments LongRope(double factor, int64_t original_length) {
   return arguments;
 }
 
-TEST(RopeScalingTest, LongRopeTakesTheLongFactorsPastTheOriginalLength) {
+TEST(RopeScalingTest, LongRopeUsesLongFactorsPastTheOriginalLength) {
   const Arguments arguments = LongRope(1, 100);
-  EXPECT_THAT(Turned(arguments, {.dim = 4, .max_position = 99}).frequencies,
-              ::testing::ElementsAre(0.5, 0.01 / 2));
-  EXPECT_THAT(Turned(arguments, {.dim = 4, .max_position = 100}).frequencies,
-              ::testing::ElementsAre(1, 0.01 / 8));
+  EXPECT_THAT(
+      CompileRotation(arguments, {.dim = 4, .max_position = 99}).frequencies,
+      ::testing::ElementsAre(0.5, 0.01 / 2));
+  EXPECT_THAT(
+      CompileRotation(arguments, {.dim = 4, .max_position = 100}).frequencies,
+      ::testing::ElementsAre(1, 0.01 / 8));
 }
 
-TEST(RopeScalingTest, LongRopesAttentionFactorHoldsForShortCallsToo) {
+TEST(RopeScalingTest, LongRopeAttentionFactorAppliesToShortCalls) {
   const double rule = std::sqrt(1 + std::log(32.0) / std::log(4096.0));
   const Arguments arguments = LongRope(32, 4096);
-  EXPECT_EQ(Turned(arguments, {.dim = 4, .max_position = 3}).attention_factor,
+  EXPECT_EQ(CompileRotation(arguments, {.dim = 4, .max_position = 3})
+                .attention_factor,
             rule);
-  EXPECT_EQ(
-      Turned(arguments, {.dim = 4, .max_position = 5000}).attention_factor,
-      rule);
-  EXPECT_EQ(Turned(LongRope(1, 4096), {.dim = 4}).attention_factor, 1);
+  EXPECT_EQ(CompileRotation(arguments, {.dim = 4, .max_position = 5000})
+                .attention_factor,
+            rule);
+  EXPECT_EQ(CompileRotation(LongRope(1, 4096), {.dim = 4}).attention_factor, 1);
 }
 
-TEST(RopeScalingTest, LongRopeWantsAFactorForEachPair) {
+TEST(RopeScalingTest, LongRopeRejectsAWrongNumberOfFactors) {
   EXPECT_EQ(FieldOf(Compile(LongRope(1, 100), {.dim = 8}).status()),
             "scheme.rope.longrope.short_factors");
   EXPECT_EQ(MustMake("rope", LongRope(1, 100))->dim(), 4);
 }
 
-TEST(RopeScalingTest, ProportionalHasTheHeadInItsExponent) {
-  const auto scaled = Turned(
+TEST(RopeScalingTest, ProportionalUsesTheHeadDimensionInTheExponent) {
+  const auto scaled = CompileRotation(
       With("proportional", {{"share", 0.25}, {"factor", 2}}), {.dim = 16});
   ASSERT_EQ(scaled.pair_count(), 8);
   EXPECT_EQ(scaled.frequencies[0], 0.5);
@@ -311,50 +322,51 @@ TEST(RopeScalingTest, ProportionalHasTheHeadInItsExponent) {
   for (int k = 2; k < 8; ++k) EXPECT_EQ(scaled.frequencies[k], 0);
 }
 
-TEST(RopeScalingTest, ProportionalIsAboutTheWholeHead) {
+TEST(RopeScalingTest, ProportionalRejectsAPartialRotaryDimension) {
   Arguments arguments = With("proportional", {{"share", 0.5}});
-  const auto whole = Turned(arguments, kHead).frequencies;
+  const auto whole = CompileRotation(arguments, kHead).frequencies;
   arguments.Set("rotary_dim", int64_t{128});
-  EXPECT_EQ(Turned(arguments, kHead).frequencies, whole);
+  EXPECT_EQ(CompileRotation(arguments, kHead).frequencies, whole);
   arguments.Set("rotary_dim", int64_t{64});
   EXPECT_EQ(FieldOf(Compile(arguments, kHead).status()),
             "scheme.rope.rotary_dim");
 }
 
-// The published configuration of Llama 4 has both factors 1.
-TEST(RopeScalingTest, Llama3WithoutABandBetweenIsAStep) {
-  const auto plain = Plain();
-  const auto scaled = Turned(With("llama3", {{"factor", 16},
-                                             {"low_freq_factor", 1},
-                                             {"high_freq_factor", 1},
-                                             {"original_length", 8192}}),
-                             kHead)
-                          .frequencies;
-  for (size_t k = 0; k < plain.size(); ++k) {
-    const bool is_long = 2 * std::numbers::pi / plain[k] > 8192;
-    EXPECT_EQ(scaled[k], is_long ? plain[k] / 16 : plain[k]) << k;
+// In the published configuration of Llama 4, both factors are 1.
+TEST(RopeScalingTest, Llama3WithEqualFactorsIsAStep) {
+  const auto unscaled = UnscaledFrequencies();
+  const auto scaled =
+      CompileRotation(With("llama3", {{"factor", 16},
+                                      {"low_freq_factor", 1},
+                                      {"high_freq_factor", 1},
+                                      {"original_length", 8192}}),
+                      kHead)
+          .frequencies;
+  for (size_t k = 0; k < unscaled.size(); ++k) {
+    const bool is_long = 2 * std::numbers::pi / unscaled[k] > 8192;
+    EXPECT_EQ(scaled[k], is_long ? unscaled[k] / 16 : unscaled[k]) << k;
   }
 }
 
-TEST(RopeScalingTest, TwoScalingsExcludeEachOther) {
+TEST(RopeScalingTest, RejectsTwoScalings) {
   Arguments arguments = With("linear");
   arguments.Set("yarn", true);
   EXPECT_EQ(FieldOf(MakeScheme(*FindScheme("rope"), arguments).status()),
             "rope.yarn");
 }
 
-TEST(RopeScalingTest, RotaryDimStandsInTheExponentOfScaledPairsToo) {
+TEST(RopeScalingTest, ScaledPairsUseTheRotaryDimensionInTheExponent) {
   Arguments arguments = With("linear", {{"factor", 2}});
   arguments.Set("rotary_dim", int64_t{4});
-  EXPECT_THAT(Turned(arguments, {.dim = 64}).frequencies,
+  EXPECT_THAT(CompileRotation(arguments, {.dim = 64}).frequencies,
               ::testing::ElementsAre(0.5, 0.01 / 2));
 }
 
 Rotation::Origin OriginOf(const Arguments& arguments, Geometry geometry) {
-  return Turned(arguments, geometry).origin;
+  return CompileRotation(arguments, geometry).origin;
 }
 
-TEST(RopeScalingTest, LengthsOfACallCountBeforeThoseOfAScaling) {
+TEST(RopeScalingTest, LengthsOfTheCallOverrideThoseOfTheScaling) {
   const Arguments yarn =
       With("yarn", {{"factor", 4}, {"original_length", 1000}});
   Geometry geometry{.dim = 16};
@@ -367,45 +379,45 @@ TEST(RopeScalingTest, LengthsOfACallCountBeforeThoseOfAScaling) {
   EXPECT_EQ(OriginOf(yarn, geometry).target_length, 9000);
 }
 
-TEST(RopeScalingTest, FactorsAloneMakeTheTargetLength) {
+TEST(RopeScalingTest, TargetLengthFollowsFromTheFactor) {
   for (const char* const scaling : {"linear", "ntk", "proportional"}) {
     const Arguments arguments = With(scaling, {{"factor", 4}});
     EXPECT_EQ(OriginOf(arguments, {.dim = 16}).original_length, 0);
     const auto origin = OriginOf(arguments, {.dim = 16, .trained_length = 100});
     EXPECT_EQ(origin.original_length, 100);
     EXPECT_EQ(origin.target_length, 400);
-    // The other way round, too.
+    // The original length follows from the target length, too.
     EXPECT_EQ(
         OriginOf(arguments, {.dim = 16, .target_length = 400}).original_length,
         100);
   }
-  const auto plain = OriginOf({}, {.dim = 16, .trained_length = 100});
-  EXPECT_EQ(plain.target_length, 100);
-  EXPECT_EQ(plain.frequencies, Turned({}, {.dim = 16}).frequencies);
+  const auto unscaled = OriginOf({}, {.dim = 16, .trained_length = 100});
+  EXPECT_EQ(unscaled.target_length, 100);
+  EXPECT_EQ(unscaled.frequencies, CompileRotation({}, {.dim = 16}).frequencies);
   EXPECT_TRUE(OriginOf({}, {.dim = 16}).frequencies.empty());
 }
 
-TEST(RopeScalingTest, TheTargetLengthHasFrequenciesOfItsOwn) {
+TEST(RopeScalingTest, ReportsFrequenciesOfTheTargetLength) {
   const Arguments dynamic =
       With("dynamic_ntk", {{"factor", 4}, {"max_position", 100}});
   EXPECT_EQ(
       OriginOf(dynamic, {.dim = 16, .max_position = 7}).target_frequencies,
-      Turned(dynamic, {.dim = 16, .max_position = 399}).frequencies);
+      CompileRotation(dynamic, {.dim = 16, .max_position = 399}).frequencies);
   Arguments longrope =
       With("longrope", {{"factor", 4}, {"original_length", 100}});
   longrope.Set("longrope.long_factors", std::vector<double>{1, 4});
   EXPECT_EQ(
       OriginOf(longrope, {.dim = 4, .max_position = 7}).target_frequencies,
-      Turned(longrope, {.dim = 4, .max_position = 399}).frequencies);
+      CompileRotation(longrope, {.dim = 4, .max_position = 399}).frequencies);
   EXPECT_THAT(OriginOf(longrope, {.dim = 4, .max_position = 7}).ramp,
               ::testing::ElementsAre(0, 1));
-  // Those that do not look at the length say nothing twice.
+  // Scalings that do not depend on the length report none.
   EXPECT_TRUE(OriginOf(With("yarn", {{"factor", 4}}), {.dim = 16})
                   .target_frequencies.empty());
 }
 
-TEST(RopeScalingTest, TheRampIsTheFormulasWhateverLengthsAreAskedFor) {
-  // Pairs 16 to 41 of 64 lie on it.
+TEST(RopeScalingTest, RampDoesNotDependOnTheLengthsOfTheCall) {
+  // The ramp extends from pair 16 to pair 41 of 64.
   for (const double factor : {1.0, 4.0}) {
     Geometry geometry = kHead;
     for (const int64_t trained : {0, 99}) {
@@ -423,28 +435,29 @@ TEST(RopeScalingTest, TheRampIsTheFormulasWhateverLengthsAreAskedFor) {
   EXPECT_TRUE(OriginOf({}, kHead).ramp.empty());
 }
 
-TEST(RopeScalingTest, ProportionalPairsHalvesUnlessTold) {
+TEST(RopeScalingTest, ProportionalDefaultsToTheHalfSplitLayout) {
   Arguments arguments = With("proportional", {{"share", 0.5}});
-  EXPECT_EQ(Turned(arguments, {.dim = 16}).pairing, Rotation::Pairing::kHalves);
+  EXPECT_EQ(CompileRotation(arguments, {.dim = 16}).pairing,
+            Rotation::Pairing::kHalves);
   arguments.Set("layout", std::string("INTERLEAVED"));
-  EXPECT_EQ(Turned(arguments, {.dim = 16}).pairing,
+  EXPECT_EQ(CompileRotation(arguments, {.dim = 16}).pairing,
             Rotation::Pairing::kAdjacent);
-  EXPECT_EQ(Turned(With("linear"), {.dim = 16}).pairing,
+  EXPECT_EQ(CompileRotation(With("linear"), {.dim = 16}).pairing,
             Rotation::Pairing::kAdjacent);
 }
 
-TEST(RopeScalingTest, FrequenciesOfSinglePrecisionAreFloats) {
+TEST(RopeScalingTest, SinglePrecisionFrequenciesAreFloats) {
   for (const char* const scaling :
        {"linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope"}) {
     Arguments arguments = With(scaling, {{"factor", 3.3}});
-    const auto exact = Turned(arguments, kHead).frequencies;
+    const auto exact = CompileRotation(arguments, kHead).frequencies;
     arguments.Set("angles", std::string("FLOAT32"));
-    const auto single = Turned(arguments, kHead).frequencies;
+    const auto single = CompileRotation(arguments, kHead).frequencies;
     bool differs = false;
     for (size_t k = 0; k < 64; ++k) {
       EXPECT_EQ(single[k], static_cast<float>(single[k])) << scaling;
       EXPECT_NEAR(single[k], exact[k], 4e-7 * exact[k]) << scaling;
-      // Rounded step by step, not once.
+      // Frequencies are rounded after each step, not once.
       differs |= static_cast<float>(exact[k]) != single[k];
     }
     EXPECT_TRUE(differs) << scaling;
