@@ -1,4 +1,4 @@
-// Which block of a configuration says how layers turn.
+// Finds the block of a configuration that holds the RoPE parameters.
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,8 +7,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/hf_config/reading.h"
 #include "client/base/status_macros.h"
+#include "client/hf_config/reading.h"
 
 namespace locus::client {
 namespace {
@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 constexpr char kFull[] = "full_attention";
 constexpr char kSliding[] = "sliding_attention";
 
-// A block without contents counts as none.
+// Returns the object of that name, or null if it is absent or empty.
 absl::StatusOr<const Json*> FindBlock(Fields& config, const char* name) {
   const Json* block = config.Find({name});
   if (block == nullptr) return nullptr;
@@ -28,7 +28,8 @@ absl::StatusOr<const Json*> FindBlock(Fields& config, const char* name) {
   return block->empty() ? nullptr : block;
 }
 
-// Of two blocks the library takes rope_scaling, the older one.
+// Chooses between rope_scaling and rope_parameters. If both are present, the
+// transformers library uses rope_scaling, the older name.
 absl::StatusOr<HfRotation> ChooseBlock(HfReading& reading) {
   CLIENT_ASSIGN_OR_RETURN(const Json* scaling,
                           FindBlock(reading.config, "rope_scaling"));
@@ -39,15 +40,15 @@ absl::StatusOr<HfRotation> ChooseBlock(HfReading& reading) {
     chosen = {.block = parameters, .block_name = "rope_parameters"};
   } else if (parameters != nullptr) {
     reading.Note(
-        "rope_parameters and rope_scaling are both there; took rope_scaling, "
-        "and of rope_parameters at most rope_theta");
+        "rope_parameters and rope_scaling are both present; using "
+        "rope_scaling, and only rope_theta of rope_parameters");
     reading.other_block = parameters;
   }
   chosen.head_dim = reading.model.head_dim;
   return chosen;
 }
 
-// The base of layers with a window, of models that have one.
+// Reads the base of the sliding-window layers, for model types that have one.
 absl::Status ReadLocalTheta(HfReading& reading, std::optional<double>* theta) {
   double local = reading.type.local_theta;
   if (local == 0) return absl::OkStatus();
@@ -57,22 +58,24 @@ absl::Status ReadLocalTheta(HfReading& reading, std::optional<double>* theta) {
   return absl::OkStatus();
 }
 
-// Null if there is no such block, or it says that those layers stand.
-const Json* BlockOf(HfReading& reading, const HfRotation& all, const char* kind,
-                    bool* stands) {
+// Returns the block of one kind of layer, or null if there is none. Sets
+// `*uses_nope` if the block is null and thereby means NoPE.
+const Json* FindLayerBlock(HfReading& reading, const HfRotation& all,
+                           const char* kind, bool* uses_nope) {
   static const auto* const plain = new Json(Json::object());
   const auto found = all.block->find(kind);
   if (found == all.block->end()) return nullptr;
   if (found->is_object()) return &*found;
   if (!found->is_null()) return nullptr;
-  if (reading.type.fills_null_blocks) return plain;
+  if (reading.type.null_block_means_rope) return plain;
   reading.Note(absl::StrCat(all.block_name, ".", kind,
                             " is null: such layers have no positions"));
-  *stands = true;
+  *uses_nope = true;
   return nullptr;
 }
 
-// Of layers with a window, whose block is not that of the others.
+// Sets the RoPE parameters of the sliding-window layers to a block of their
+// own.
 absl::Status SetSliding(HfReading& reading, const HfRotation& all,
                         const Json& block) {
   HfRotation sliding = all;
@@ -85,15 +88,17 @@ absl::Status SetSliding(HfReading& reading, const HfRotation& all,
   return absl::OkStatus();
 }
 
-// A block for each kind of layer: takes the one of those that see all, if they
-// turn, and keeps that of layers with a window.
-absl::StatusOr<std::optional<HfRotation>> ChooseKind(
+// Handles a block for each kind of layer. Chooses the block of the
+// full-attention layers unless they use NoPE, and keeps the block of the
+// sliding-window layers.
+absl::StatusOr<std::optional<HfRotation>> ChooseLayerBlock(
     HfReading& reading, const HfRotation& all,
     const std::vector<std::string>& kinds) {
   const Json& blocks = *all.block;
-  const Json* full = BlockOf(reading, all, kFull, &reading.full_layers_stand);
+  const Json* full =
+      FindLayerBlock(reading, all, kFull, &reading.full_layers_use_nope);
   const Json* sliding =
-      BlockOf(reading, all, kSliding, &reading.sliding_layers_stand);
+      FindLayerBlock(reading, all, kSliding, &reading.sliding_layers_use_nope);
   HfRotation chosen = all;
   chosen.block = full != nullptr ? full : sliding;
   std::string name = full != nullptr ? kFull : kSliding;
@@ -104,7 +109,7 @@ absl::StatusOr<std::optional<HfRotation>> ChooseKind(
   }
   if (!kinds.empty()) {
     reading.Note(absl::StrCat(all.block_name, " has blocks for ",
-                              absl::StrJoin(kinds, ", "), "; took ", name));
+                              absl::StrJoin(kinds, ", "), "; using ", name));
   }
   absl::StrAppend(&chosen.block_name, ".", name);
   if (full == nullptr) return chosen;
@@ -117,9 +122,9 @@ absl::StatusOr<std::optional<HfRotation>> ChooseKind(
   return chosen;
 }
 
-// One block, or none, for all layers: those with a window may still have a base
-// of their own, and no part in the scaling.
-absl::Status ReadSliding(HfReading& reading, const HfRotation& all) {
+// Handles one block, or none, for all layers. The sliding-window layers may
+// still have another base, and may be excluded from the scaling.
+absl::Status ReadSlidingDefaults(HfReading& reading, const HfRotation& all) {
   HfRotation sliding = all;
   CLIENT_RETURN_IF_ERROR(ReadLocalTheta(reading, &sliding.theta));
   if (reading.type.scales_full_layers_only) sliding.block = nullptr;
@@ -130,9 +135,9 @@ absl::Status ReadSliding(HfReading& reading, const HfRotation& all) {
   return absl::OkStatus();
 }
 
-// Blocks for kinds of layers, by name. Null ones are there, too, but not
-// listed.
-bool HasKinds(const Json& block, std::vector<std::string>* kinds) {
+// Whether a block consists of blocks for each kind of layer. Appends the names
+// of those that are not null.
+bool HasLayerBlocks(const Json& block, std::vector<std::string>* kinds) {
   bool has = false;
   for (const auto& [key, value] : block.items()) {
     if (value.is_object()) kinds->push_back(key);
@@ -147,11 +152,11 @@ bool HasKinds(const Json& block, std::vector<std::string>* kinds) {
 absl::StatusOr<std::optional<HfRotation>> ChooseRotation(HfReading& reading) {
   CLIENT_ASSIGN_OR_RETURN(HfRotation rotation, ChooseBlock(reading));
   std::vector<std::string> kinds;
-  if (rotation.block == nullptr || !HasKinds(*rotation.block, &kinds)) {
-    CLIENT_RETURN_IF_ERROR(ReadSliding(reading, rotation));
+  if (rotation.block == nullptr || !HasLayerBlocks(*rotation.block, &kinds)) {
+    CLIENT_RETURN_IF_ERROR(ReadSlidingDefaults(reading, rotation));
     return rotation;
   }
-  return ChooseKind(reading, rotation, kinds);
+  return ChooseLayerBlock(reading, rotation, kinds);
 }
 
 }  // namespace locus::client

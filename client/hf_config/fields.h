@@ -1,4 +1,4 @@
-// One object of a model's published configuration.
+// Typed access to the fields of one JSON object.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,10 @@
 
 namespace locus::client {
 
-// It knows what it was not asked for. The JSON must outlive it.
+// Reads fields of a JSON object and keeps track of the fields that were read,
+// so that Unused() can report the others. A null value counts as absent. Where
+// a function takes several keys, the first one present is read. The JSON must
+// outlive the object. Not thread-safe.
 class Fields {
  public:
   using Json = nlohmann::ordered_json;
@@ -33,9 +36,10 @@ class Fields {
     return std::any_of(keys.begin(), keys.end(),
                        [this](const std::string& key) { return Has(key); });
   }
-  // Whether the name is there, though its value may be null.
+  // Whether the key is present, even with a null value.
   bool Mentions(const std::string& key) const { return json_.contains(key); }
-  // The first of several names that is there; null if none is.
+  // Returns the value of the first key that is present, or null. Marks the key
+  // as used.
   const Json* Find(const std::vector<std::string>& keys) {
     for (const std::string& key : keys) {
       if (!Has(key)) continue;
@@ -44,14 +48,15 @@ class Fields {
     }
     return nullptr;
   }
-  // One that does not count as asked for; null if it is not there.
+  // Returns a value without marking its key as used, or null if absent.
   const Json* Peek(const std::string& key) const {
     return Has(key) ? &json_[key] : nullptr;
   }
+  // Reads a number into `*value`, which stays unchanged if no key is present.
   absl::Status Number(const std::vector<std::string>& keys, double* value) {
     const Json* found = Find(keys);
     if (found == nullptr) return absl::OkStatus();
-    if (!found->is_number()) return Wrong(keys, "a number");
+    if (!found->is_number()) return WrongType(keys, "a number");
     *value = found->get<double>();
     return absl::OkStatus();
   }
@@ -62,29 +67,33 @@ class Fields {
     if (HasAny(keys)) *value = number;
     return absl::OkStatus();
   }
+  // Same as Number(), for integers up to 2^53.
   absl::Status Integer(const std::vector<std::string>& keys, int64_t* value) {
     double number = static_cast<double>(*value);
     CLIENT_RETURN_IF_ERROR(Number(keys, &number));
     if (number != std::floor(number) || std::abs(number) > 0x1p53) {
-      return Wrong(keys, "a whole number");
+      return WrongType(keys, "a whole number");
     }
     *value = static_cast<int64_t>(number);
     return absl::OkStatus();
   }
+  // Returns true if the value is the boolean true.
   bool Flag(const std::string& key) {
     const Json* found = Find({key});
     return found != nullptr && found->is_boolean() && found->get<bool>();
   }
-  // Empty if none is there.
+  // Reads a string into `*text`, which stays unchanged if no key is present.
   absl::Status Text(const std::vector<std::string>& keys, std::string* text) {
     const Json* found = Find(keys);
     if (found == nullptr) return absl::OkStatus();
-    if (!found->is_string()) return Wrong(keys, "a string");
+    if (!found->is_string()) return WrongType(keys, "a string");
     *text = found->get<std::string>();
     return absl::OkStatus();
   }
+  // Marks a key as used.
   void Use(const std::string& key) { used_.insert(key); }
 
+  // Returns the keys that were not read and are not null.
   std::vector<std::string> Unused() const {
     std::vector<std::string> unused;
     for (const auto& [key, value] : json_.items()) {
@@ -92,11 +101,12 @@ class Fields {
     }
     return unused;
   }
+  // Path of the object within the configuration; empty for the root.
   const std::string& name() const { return name_; }
 
  private:
-  absl::Status Wrong(const std::vector<std::string>& keys,
-                     absl::string_view what) const {
+  absl::Status WrongType(const std::vector<std::string>& keys,
+                         absl::string_view what) const {
     return absl::InvalidArgumentError(absl::StrCat(
         name_, name_.empty() ? "" : ".", keys.front(), " is not ", what));
   }

@@ -1,10 +1,11 @@
-// The configuration that models are published with (config.json of the
-// transformers library) as a scheme, and a scheme as what stands in one.
+// Conversion between schemes and the configuration files that models are
+// published with (config.json of the Hugging Face transformers library).
 //
-// Read are rope_theta, rope_scaling or rope_parameters of every type that we
-// have, the share of a head that turns, sizes of heads, flags and kinds of
-// models that mean ALiBi, T5's relative bias, and learned positions. What
-// concerns positions and was not understood is said, never passed over.
+// Reading covers RoPE (rope_theta, rope_scaling and rope_parameters with every
+// supported scaling, partial rotary factors, interleaved and half-split
+// layout), NoPE and sliding-window layers, ALiBi, T5's relative bias and
+// learned position tables. A field that concerns positions but is not
+// understood is reported in HfModel::notes, never ignored silently.
 #pragma once
 
 #include <cstdint>
@@ -19,32 +20,37 @@
 
 namespace locus::client {
 
+// The parts of a model configuration that concern positions.
 struct HfModel {
   v1::Scheme scheme;
-  // 0 where the configuration does not say.
+  // Dimension and number of heads; 0 if the configuration does not specify
+  // them.
   int64_t head_dim = 0;
   int64_t head_count = 0;
-  // Of rotations: what was trained for, and what a scaling is to reach.
+  // For RoPE: the context length of the training, and the length that a scaling
+  // extends it to; 0 if unknown.
   int64_t trained_length = 0;
   int64_t target_length = 0;
-  // Where layers differ: the scheme with its layers, for models that are
-  // trained; `scheme` is then that of the layers that see everything, or, if
-  // those have no positions, of the others.
+  // For models whose layers differ: the scheme with its layer pattern, for use
+  // in training. `scheme` is then the scheme of the full-attention layers, or
+  // of the sliding-window layers if the full-attention layers use NoPE.
   std::optional<v1::Scheme> layered;
-  // What was not understood, or chosen among several; for people.
+  // Human-readable notes about fields that were not understood and about
+  // assumptions and choices that were made.
   std::vector<std::string> notes;
 };
 
-// INVALID_ARGUMENT if the text is no such configuration, or says of positions
-// what no scheme of ours is.
+// Parses the text of a config.json. INVALID_ARGUMENT if the text is not a model
+// configuration, or its positions correspond to no supported scheme.
 absl::StatusOr<HfModel> ReadHfConfig(absl::string_view text);
 
-// The fields of a configuration that mean the scheme. `head_dim` is needed
-// where a part of each head turns, else 0 will do. INVALID_ARGUMENT if no
-// configuration can say it.
+// Returns the configuration fields that express the scheme. `head_dim` is only
+// needed for partial RoPE and may be 0 otherwise. INVALID_ARGUMENT if a
+// configuration cannot express the scheme.
 absl::StatusOr<nlohmann::ordered_json> WriteHfConfig(const v1::Scheme& scheme,
                                                      int64_t head_dim);
-// What a scheme says that those fields do not; for people.
+// Returns human-readable notes about parameters of the scheme that the fields
+// of WriteHfConfig() do not express.
 std::vector<std::string> UnwrittenOf(const v1::Scheme& scheme);
 
 }  // namespace locus::client

@@ -1,4 +1,4 @@
-// Layers that differ from the others.
+// Reads patterns of NoPE and sliding-window layers.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -6,51 +6,52 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/hf_config/reading.h"
 #include "client/base/status_macros.h"
+#include "client/hf_config/reading.h"
 
 namespace locus::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// After how many layers a row of layers repeats, if all but the last of each
-// round are of one kind; 0 if they are not.
+// Returns the period of a layer pattern in which exactly the last layer of each
+// period is true; 0 if the layers follow no such pattern.
 int64_t PeriodOf(const std::vector<bool>& is_last) {
   const auto first = std::find(is_last.begin(), is_last.end(), true);
   const auto period = first - is_last.begin() + 1;
   if (first == is_last.end() || period < 2) return 0;
   for (size_t n = 0; n < is_last.size(); ++n) {
-    const bool ends = static_cast<int64_t>(n + 1) % period == 0;
-    if (is_last[n] != ends) return 0;
+    const bool expected = static_cast<int64_t>(n + 1) % period == 0;
+    if (is_last[n] != expected) return 0;
   }
   return period;
 }
 
-// A list, which counts as not understood until it is used.
+// Returns a list without marking it as used, or null.
 const Json* PeekList(const Fields& config, const std::string& key) {
   const Json* found = config.Peek(key);
   return found != nullptr && found->is_array() ? found : nullptr;
 }
 
-// After how many layers comes one that does not turn; 0 if none does, or they
-// follow no such rule.
+// Reads the interval of the NoPE layers; 0 if there are none, or they are not
+// periodic.
 absl::Status ReadNopeInterval(HfReading& reading, int64_t* period) {
   Fields& config = reading.config;
-  const Json* turns = PeekList(config, "no_rope_layers");
-  if (turns != nullptr && !turns->empty()) {
-    std::vector<bool> stand;  // 1 stands for layers that turn
-    for (const Json& layer : *turns) stand.push_back(layer == 0);
-    *period = PeriodOf(stand);
-    const bool all_turn =
-        std::find(stand.begin(), stand.end(), true) == stand.end();
-    if (*period > 0 || all_turn) {
+  // Despite its name, the list has 1 for RoPE layers and 0 for NoPE layers.
+  const Json* layers = PeekList(config, "no_rope_layers");
+  if (layers != nullptr && !layers->empty()) {
+    std::vector<bool> is_nope;
+    for (const Json& layer : *layers) is_nope.push_back(layer == 0);
+    *period = PeriodOf(is_nope);
+    const bool all_use_rope =
+        std::find(is_nope.begin(), is_nope.end(), true) == is_nope.end();
+    if (*period > 0 || all_use_rope) {
       config.Use("no_rope_layers");
       config.Use("no_rope_layer_interval");
     }
     return absl::OkStatus();
   }
-  if (turns != nullptr) config.Use("no_rope_layers");
+  if (layers != nullptr) config.Use("no_rope_layers");
   if (!config.Has("no_rope_layer_interval") && reading.type.nope_interval > 0) {
     *period = reading.type.nope_interval;
     reading.NoteDefault("no_rope_layer_interval", *period);
@@ -59,7 +60,7 @@ absl::Status ReadNopeInterval(HfReading& reading, int64_t* period) {
   return config.Integer({"no_rope_layer_interval"}, period);
 }
 
-// How many keys layers with a window see; 0 if there are none.
+// Reads the size of the sliding window; 0 if there is none.
 absl::Status ReadWindow(HfReading& reading, int64_t* window) {
   if (!reading.config.Mentions("sliding_window") && reading.type.window > 0) {
     *window = reading.type.window;
@@ -69,18 +70,21 @@ absl::Status ReadWindow(HfReading& reading, int64_t* window) {
   return reading.config.Integer({"sliding_window"}, window);
 }
 
-// After how many layers comes one that sees all, from a list of them.
-int64_t PeriodOfKinds(const Json& kinds) {
-  std::vector<bool> sees_all;
-  for (const Json& kind : kinds) {
-    if (kind != "full_attention" && kind != "sliding_attention") return 0;
-    sees_all.push_back(kind == "full_attention");
+// Returns the interval of the full-attention layers from a layer_types list; 0
+// if they are not periodic.
+int64_t PeriodOfLayerTypes(const Json& layer_types) {
+  std::vector<bool> is_full;
+  for (const Json& type : layer_types) {
+    if (type != "full_attention" && type != "sliding_attention") return 0;
+    is_full.push_back(type == "full_attention");
   }
-  return PeriodOf(sees_all);
+  return PeriodOf(is_full);
 }
 
-// The same from what older configurations have instead: a number, or letters
-// for local and global layers. Only of models that are known to have it.
+// Returns the interval of the full-attention layers from
+// sliding_window_pattern, which older configurations have instead of
+// layer_types: a number, or letters for local (L) and global (G) layers. Only
+// read for model types that are known to have it.
 int64_t PeriodOfPattern(HfReading& reading) {
   if (reading.type.window_pattern == 0) return 0;
   const Json* pattern = reading.config.Find({"sliding_window_pattern"});
@@ -93,17 +97,17 @@ int64_t PeriodOfPattern(HfReading& reading) {
     return period > 1 ? period : 0;
   }
   if (!pattern->is_string()) return 0;
-  std::vector<bool> sees_all;
+  std::vector<bool> is_full;
   for (const char letter : pattern->get<std::string>()) {
-    sees_all.push_back(letter == 'G');
+    is_full.push_back(letter == 'G');
   }
-  return PeriodOf(sees_all);
+  return PeriodOf(is_full);
 }
 
-// The scheme of layers with a window.
+// Returns the scheme of the sliding-window layers.
 absl::StatusOr<v1::Scheme> SlidingScheme(HfReading& reading) {
   v1::Scheme scheme;
-  if (reading.sliding_layers_stand) {
+  if (reading.sliding_layers_use_nope) {
     scheme.mutable_none();
     return scheme;
   }
@@ -112,38 +116,41 @@ absl::StatusOr<v1::Scheme> SlidingScheme(HfReading& reading) {
   return scheme;
 }
 
-// Layers that differ, and no pattern of ours.
-void NoteUnpatterned(HfReading& reading, int64_t window) {
-  if (reading.full_layers_stand || reading.sliding_layers_stand ||
-      (window > 0 && reading.type.full_layers_stand)) {
+// Adds notes about layers that differ in a way that is not periodic.
+void NoteIrregularLayers(HfReading& reading, int64_t window) {
+  if (reading.full_layers_use_nope || reading.sliding_layers_use_nope ||
+      (window > 0 && reading.type.full_layers_use_nope)) {
     reading.Note(
-        "some layers have no positions, but it is not understood which");
+        "some layers have no positions (NoPE), but it is not understood which");
   }
   if (reading.sliding.has_value() && reading.sliding->theta.has_value()) {
-    reading.Note(absl::StrCat("layers with a window turn with base ",
-                              *reading.sliding->theta,
-                              ", but it is not understood which"));
+    reading.Note(absl::StrCat(
+        "sliding-window layers have base ", *reading.sliding->theta,
+        ", but it is not understood which layers those are"));
   }
 }
 
-// Layers that see a window alone, and after some of them one that sees all.
-absl::Status ReadWindows(HfReading& reading) {
+// Reads a pattern of sliding-window layers with a full-attention layer at the
+// end of each period.
+absl::Status ReadSlidingWindows(HfReading& reading) {
   int64_t window = 0;
   CLIENT_RETURN_IF_ERROR(ReadWindow(reading, &window));
-  const Json* kinds = PeekList(reading.config, "layer_types");
-  const int64_t period = window < 1         ? 0
-                         : kinds != nullptr ? PeriodOfKinds(*kinds)
-                                            : PeriodOfPattern(reading);
+  const Json* layer_types = PeekList(reading.config, "layer_types");
+  int64_t period = 0;
+  if (window > 0) {
+    period = layer_types != nullptr ? PeriodOfLayerTypes(*layer_types)
+                                    : PeriodOfPattern(reading);
+  }
   if (period == 0) {
-    NoteUnpatterned(reading, window);
+    NoteIrregularLayers(reading, window);
     return absl::OkStatus();
   }
   CLIENT_ASSIGN_OR_RETURN(v1::Scheme layered, SlidingScheme(reading));
   layered.mutable_layers()->set_period(period);
   layered.mutable_layers()->set_window(window);
   v1::Scheme* other = layered.mutable_layers()->add_others()->mutable_scheme();
-  if (reading.full_layers_stand || reading.type.full_layers_stand) {
-    reading.Note("layers that see everything have no positions");
+  if (reading.full_layers_use_nope || reading.type.full_layers_use_nope) {
+    reading.Note("full-attention layers have no positions (NoPE)");
     other->mutable_none();
   } else {
     *other = reading.model.scheme;
@@ -157,7 +164,7 @@ absl::Status ReadWindows(HfReading& reading) {
 absl::Status ReadLayers(HfReading& reading) {
   int64_t period = 0;
   CLIENT_RETURN_IF_ERROR(ReadNopeInterval(reading, &period));
-  if (period <= 1) return ReadWindows(reading);
+  if (period <= 1) return ReadSlidingWindows(reading);
   reading.model.layered = reading.model.scheme;
   reading.model.layered->mutable_layers()->set_period(period);
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// What kind of scheme a configuration means; rotations, which say the most,
-// have files of their own.
+// Determines the scheme of a configuration. RoPE is read by rope.cc, blocks.cc,
+// scaling.cc and layers.cc.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/hf_config/hf_config.h"
 #include "client/hf_config/reading.h"
-#include "client/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -17,13 +17,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The object of that name, or one without contents.
+// Returns the object of that name, or an empty object.
 const Json& ObjectIn(const Json& json, const char* name) {
   static const auto* const empty = new Json(Json::object());
   const auto found = json.find(name);
   return found != json.end() && found->is_object() ? *found : *empty;
 }
 
+// Reads the sizes of heads and the maximum length.
 absl::Status ReadSizes(HfReading& reading) {
   Fields& config = reading.config;
   HfModel& model = reading.model;
@@ -36,7 +37,8 @@ absl::Status ReadSizes(HfReading& reading) {
       config.Integer({"hidden_size", "n_embd", "d_model", "n_embed"}, &width));
   if (model.head_count > 0) model.head_dim = width / model.head_count;
   if (reading.type.head_dim > 0) model.head_dim = reading.type.head_dim;
-  // Where a part of each head has a projection of its own, that part turns.
+  // With multi-head latent attention (DeepSeek-V2), RoPE applies to a part of
+  // each head that has a projection of its own.
   if (config.Has("qk_rope_head_dim")) config.Use("qk_nope_head_dim");
   CLIENT_RETURN_IF_ERROR(
       config.Integer({"qk_rope_head_dim", "head_dim", "d_kv", "kv_channels"},
@@ -46,13 +48,14 @@ absl::Status ReadSizes(HfReading& reading) {
                         &reading.max_length);
 }
 
-// Models of one name whose larger sizes do not turn.
+// The 13B models of type "baichuan" use ALiBi instead of RoPE.
 bool IsLargeBaichuan(HfReading& reading) {
   int64_t width = 4096;
   return reading.model_type == "baichuan" &&
          reading.config.Integer({"hidden_size"}, &width).ok() && width != 4096;
 }
 
+// Reads an ALiBi scheme. Returns false if the model does not use ALiBi.
 bool ReadAlibi(HfReading& reading) {
   Fields& config = reading.config;
   bool alibi = config.Flag("alibi") || config.Flag("use_alibi") ||
@@ -69,7 +72,7 @@ bool ReadAlibi(HfReading& reading) {
   config.Use("position_embedding_type");
   v1::AlibiScheme* scheme = reading.model.scheme.mutable_alibi();
   if (bias_max != 0) scheme->set_bias_max(bias_max);
-  // Encoders look both ways.
+  // Encoders attend in both directions.
   if (absl::StrContains(reading.model_type, "bert") &&
       !config.Flag("is_decoder")) {
     scheme->set_symmetric(true);
@@ -88,27 +91,28 @@ absl::Status ReadT5(HfReading& reading) {
   scheme->set_bucket_count(buckets);
   scheme->set_max_distance(distance);
   reading.Note(
-      "encoders of this kind look both ways (bidirectional: true), decoders "
-      "do not; the table is among the weights");
+      "encoders of this type are bidirectional (bidirectional: true), decoders "
+      "are not; the bias table is part of the weights");
   return absl::OkStatus();
 }
 
-void ReadTable(HfReading& reading) {
+void ReadLearned(HfReading& reading) {
   v1::LearnedScheme* scheme = reading.model.scheme.mutable_learned();
   if (reading.max_length > 0) scheme->set_max_length(reading.max_length);
   reading.Note(
-      "the table of positions is among the weights, not in the configuration; "
-      "give it with --table");
+      "the position table is part of the weights, not of the configuration; "
+      "pass it with --table");
 }
 
 void ReadSinusoidal(HfReading& reading) {
   reading.model.scheme.mutable_sinusoidal()->set_layout(
       v1::SINUSOIDAL_LAYOUT_TENSOR2TENSOR);
   reading.Note(
-      "positions of this model begin at 2: its first token has the code of "
+      "positions of this model begin at 2: its first token has the encoding of "
       "position 2");
 }
 
+// Whether a field that was not read yet concerns RoPE.
 bool MentionsRope(const HfReading& reading) {
   for (const Fields* fields : {&reading.config, &reading.attention}) {
     for (const std::string& key : fields->Unused()) {
@@ -120,60 +124,62 @@ bool MentionsRope(const HfReading& reading) {
   return reading.config.Has("qk_rope_head_dim");
 }
 
-// Where something says that nothing turns, the rest of it has no effect.
-void PassOverRope(Fields& fields) {
+// Marks all RoPE fields as used, for configurations that disable RoPE.
+void IgnoreRope(Fields& fields) {
   for (const std::string& key : fields.Unused()) {
     if (absl::StartsWith(key, "rope")) fields.Use(key);
   }
 }
 
-absl::Status NothingSaid(const HfReading& reading) {
+absl::Status NoPositionsError(const HfReading& reading) {
   return absl::InvalidArgumentError(absl::StrCat(
-      "says nothing of positions: there is no rope_theta, rope_parameters, "
-      "alibi or the like",
+      "says nothing about positions: there is no rope_theta, rope_parameters, "
+      "alibi or similar field",
       reading.model_type.empty()
           ? ", and no model_type that has a default"
           : absl::StrCat(", and model_type \"", reading.model_type,
-                         "\" has no default known here")));
+                         "\" has no known default")));
 }
 
 absl::Status ReadScheme(HfReading& reading) {
   Fields& config = reading.config;
   const Json* flag = reading.attention.Peek("rope");
-  if (flag != nullptr && *flag == false) PassOverRope(reading.attention);
+  if (flag != nullptr && *flag == false) IgnoreRope(reading.attention);
   if (ReadAlibi(reading)) return absl::OkStatus();
   if (config.Has("relative_attention_num_buckets")) return ReadT5(reading);
   std::string kind;
   CLIENT_RETURN_IF_ERROR(config.Text({"position_embedding_type"}, &kind));
-  const bool turns = reading.type.turns || MentionsRope(reading);
-  // Encoders that turn have it from those that did not.
-  if (kind == "absolute" && turns) kind.clear();
-  // Without ALiBi, models of this kind have a table unless they say not.
+  const bool uses_rope = reading.type.uses_rope || MentionsRope(reading);
+  // Encoders with RoPE, such as ModernBERT, inherit "absolute" from BERT.
+  if (kind == "absolute" && uses_rope) kind.clear();
+  // MPT models without ALiBi have a learned table unless learned_pos_emb is
+  // false.
   const bool has_mpt_table =
       reading.model_type == "mpt" && !MentionsRope(reading) &&
       (!config.Has("learned_pos_emb") || config.Flag("learned_pos_emb"));
   if (kind.empty() && reading.model_type == "xglm") {
     ReadSinusoidal(reading);
   } else if (kind == "absolute" ||
-             (kind.empty() && (reading.type.table || has_mpt_table))) {
-    ReadTable(reading);
+             (kind.empty() && (reading.type.learned_table || has_mpt_table))) {
+    ReadLearned(reading);
   } else if (kind == "nope") {
-    PassOverRope(config);
+    IgnoreRope(config);
     reading.model.scheme.mutable_none();
   } else if (kind == "rope" || kind == "rotary" || kind == "rope_gpt_neox" ||
-             kind == "rope_gptj" || (kind.empty() && turns)) {
+             kind == "rope_gptj" || (kind.empty() && uses_rope)) {
     return ReadRope(reading);
   } else if (kind.empty()) {
-    return NothingSaid(reading);
+    return NoPositionsError(reading);
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat("position_embedding_type is \"", kind,
-                     "\", which is no scheme known here"));
+                     "\", which is not a supported scheme"));
   }
   return absl::OkStatus();
 }
 
-// Most of a configuration is about other things.
+// Adds a note for each unread field whose name suggests that it concerns
+// positions.
 void NoteUnused(HfReading& reading) {
   for (const Fields* fields : {&reading.config, &reading.attention}) {
     for (const std::string& key : fields->Unused()) {
@@ -224,15 +230,16 @@ absl::StatusOr<HfModel> ReadHfConfig(absl::string_view text) {
   const Json json = Json::parse(text.begin(), text.end(), nullptr,
                                 /*allow_exceptions=*/false);
   if (json.is_discarded() || !json.is_object()) {
-    return absl::InvalidArgumentError("is no JSON object");
+    return absl::InvalidArgumentError("is not a JSON object");
   }
-  // Models of several kinds of input keep the words' part apart.
+  // Multimodal models keep the configuration of the language model in an object
+  // of its own.
   for (const char* const part :
        {"text_config", "llm_config", "language_config"}) {
     if (!json.contains(part) || !json[part].is_object()) continue;
     auto model = ReadObject(json[part]);
     if (model.ok()) {
-      model->notes.insert(model->notes.begin(), absl::StrCat("took ", part));
+      model->notes.insert(model->notes.begin(), absl::StrCat("using ", part));
     }
     return model;
   }

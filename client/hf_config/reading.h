@@ -1,5 +1,5 @@
-// What the parts of reading a configuration share, and how they call each
-// other; hf_config.h is for everybody else.
+// Shared state and internal functions of the configuration reader. The public
+// interface is hf_config.h.
 #pragma once
 
 #include <cstdint>
@@ -10,70 +10,74 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "client/hf_config/fields.h"
 #include "client/hf_config/hf_config.h"
 #include "client/hf_config/types.h"
-#include "client/hf_config/fields.h"
 #include "locus/v1/scheme.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
 
-// How some layers turn.
+// The source of the RoPE parameters of some layers.
 struct HfRotation {
-  // Null: as the configuration itself says.
+  // The rope_scaling or rope_parameters object; null if the parameters are
+  // fields of the configuration itself.
   const nlohmann::ordered_json* block = nullptr;
   std::string block_name;
   int64_t head_dim = 0;
-  // Whatever the rest says.
+  // Overrides the base given anywhere else.
   std::optional<double> theta = std::nullopt;
 };
 
-// One configuration while it is read. The JSON must outlive it.
+// State while one configuration is read. The JSON must outlive it.
 struct HfReading {
   explicit HfReading(const nlohmann::ordered_json& json);
 
-  // Says it once, though several layers may ask for it.
+  // Adds a note unless the same note exists already.
   void Note(const std::string& text);
   void NoteNotUnderstood(const Fields& fields, const std::string& key);
-  // Of a field that is left out.
+  // Adds a note that an absent field was set to the default of the model type.
   template <typename Value>
   void NoteDefault(absl::string_view field, Value value);
 
   Fields config;
-  // Some models keep what concerns positions in there.
+  // The attn_config object, in which some models keep their position fields.
   Fields attention;
   std::string model_type;
   HfType type;
   int64_t max_length = 0;
   HfModel model;
 
-  // The block of the two that is not read, but for its base; or null.
+  // rope_parameters if rope_scaling takes precedence over it; only its
+  // rope_theta is read. Null otherwise.
   const nlohmann::ordered_json* other_block = nullptr;
-  // Where layers with a window turn in their own way.
+  // RoPE parameters of the sliding-window layers, if they differ.
   std::optional<HfRotation> sliding;
-  // Layers that have no positions while others turn.
-  bool full_layers_stand = false;
-  bool sliding_layers_stand = false;
+  // Whether one kind of layer uses NoPE while the other uses RoPE.
+  bool full_layers_use_nope = false;
+  bool sliding_layers_use_nope = false;
 };
 
 template <typename Value>
 void HfReading::NoteDefault(absl::string_view field, Value value) {
-  Note(absl::StrCat(field, " is left out; took ", value, ", the default of ",
+  Note(absl::StrCat(field, " is left out; using ", value, ", the default of ",
                     model_type));
 }
 
-// How a model turns: its layers that see all, if they do. Nothing if no layer
-// turns.
+// Finds the RoPE parameters of the full-attention layers, or of the
+// sliding-window layers if the others use NoPE; nullopt if all layers use NoPE.
 absl::StatusOr<std::optional<HfRotation>> ChooseRotation(HfReading& reading);
-// A model that turns queries and keys: its scheme and its lengths.
+// Reads the scheme and the lengths of a model with RoPE.
 absl::Status ReadRope(HfReading& reading);
-// The scheme of such layers: `none` if no channel of theirs turns.
+// Reads the RoPE scheme of some layers. The scheme is `none` if the partial
+// rotary factor leaves no channel to rotate.
 absl::Status ReadRotation(HfReading& reading, const HfRotation& rotation,
                           v1::Scheme* scheme);
-// The scaling that a block asks for. `share` is that of the head that turns.
-absl::Status ReadScaling(HfReading& reading, Fields& block, double share,
-                         v1::RopeScheme* rope);
-// Which layers differ from the others, where a pattern of ours can say it.
+// Reads the RoPE scaling of a block.
+absl::Status ReadScaling(HfReading& reading, Fields& block,
+                         double partial_rotary_factor, v1::RopeScheme* rope);
+// Reads the pattern of NoPE and sliding-window layers into
+// HfModel::layered, if it is periodic.
 absl::Status ReadLayers(HfReading& reading);
 
 }  // namespace locus::client

@@ -1,37 +1,38 @@
-// How layers turn, but for scalings.
+// Reads RoPE parameters other than scalings.
 #include <cmath>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/hf_config/reading.h"
 #include "client/base/status_macros.h"
+#include "client/hf_config/reading.h"
 
 namespace locus::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Reads whether the layout is interleaved or half-split.
 absl::Status ReadLayout(HfReading& reading, v1::RopeScheme* rope) {
   Fields& config = reading.config;
   std::string kind;
   CLIENT_RETURN_IF_ERROR(config.Text({"position_embedding_type"}, &kind));
-  bool neighbours = reading.type.neighbours || kind == "rope_gptj";
+  bool interleaved = reading.type.interleaved || kind == "rope_gptj";
   if (config.Has("rope_interleave")) {
-    neighbours = config.Flag("rope_interleave");
+    interleaved = config.Flag("rope_interleave");
   } else if (config.Has("qk_rope_head_dim") && !reading.type.known) {
-    // Models of this build are of either layout.
-    reading.Note(absl::StrCat(
-        "whether neighbouring channels turn together or halves is assumed: ",
-        neighbours ? "took neighbours" : "took halves"));
+    // Models with multi-head latent attention use either layout.
+    reading.Note(absl::StrCat("the RoPE layout is not specified; assuming ",
+                              interleaved ? "interleaved" : "half-split"));
   }
-  rope->set_layout(neighbours ? v1::ROPE_LAYOUT_INTERLEAVED
-                              : v1::ROPE_LAYOUT_HALF_SPLIT);
+  rope->set_layout(interleaved ? v1::ROPE_LAYOUT_INTERLEAVED
+                               : v1::ROPE_LAYOUT_HALF_SPLIT);
   return absl::OkStatus();
 }
 
-// The base that stands in no block, or in the one that is not read.
+// Reads the base from the configuration itself, attn_config, or the block that
+// is not used otherwise.
 absl::Status ReadOuterTheta(HfReading& reading, std::optional<double>* theta) {
   CLIENT_RETURN_IF_ERROR(reading.config.Number(
       {"rope_theta", "rotary_emb_base", "rope_base", "global_rope_theta"},
@@ -46,13 +47,14 @@ absl::Status ReadOuterTheta(HfReading& reading, std::optional<double>* theta) {
       .Number({"rope_theta"}, theta);
 }
 
+// Returns the default base of the model type and adds a note about it.
 double DefaultTheta(HfReading& reading) {
   const double theta = reading.type.theta;
   if (theta != HfType().theta) reading.NoteDefault("rope_theta", theta);
   if (!reading.type.known && !reading.model_type.empty()) {
     reading.Note(absl::StrCat("rope_theta is left out; assumed ", theta,
-                              ", for model_type \"", reading.model_type,
-                              "\" is not known here"));
+                              ", since model_type \"", reading.model_type,
+                              "\" is unknown"));
   }
   return theta;
 }
@@ -64,7 +66,8 @@ absl::Status ReadTheta(HfReading& reading, Fields& block,
   CLIENT_RETURN_IF_ERROR(ReadOuterTheta(reading, &theta));
   CLIENT_RETURN_IF_ERROR(block.Number({"rope_theta"}, &theta));
   CLIENT_RETURN_IF_ERROR(reading.config.Number({"rope_ratio"}, &ratio));
-  // Beside the ratio: whether the code is that of the paper.
+  // ChatGLM configurations have original_rope beside rope_ratio. True means the
+  // RoPE of the paper and needs no note; false is reported as not understood.
   const Json* original = reading.config.Peek("original_rope");
   if (original != nullptr && *original == true) {
     reading.config.Use("original_rope");
@@ -79,28 +82,29 @@ absl::Status ReadTheta(HfReading& reading, Fields& block,
   return absl::OkStatus();
 }
 
-// The share of a head that turns, if anything says it.
-absl::Status ReadShare(HfReading& reading, Fields& block,
-                       std::optional<double>* share) {
+// Reads the partial rotary factor, if it is specified.
+absl::Status ReadPartialRotaryFactor(HfReading& reading, Fields& block,
+                                     std::optional<double>* factor) {
   CLIENT_RETURN_IF_ERROR(reading.config.Number(
-      {"partial_rotary_factor", "rotary_pct", "rope_pct"}, share));
-  CLIENT_RETURN_IF_ERROR(block.Number({"partial_rotary_factor"}, share));
-  if (!share->has_value()) return absl::OkStatus();
-  if (**share < 0 || **share > 1) {
+      {"partial_rotary_factor", "rotary_pct", "rope_pct"}, factor));
+  CLIENT_RETURN_IF_ERROR(block.Number({"partial_rotary_factor"}, factor));
+  if (!factor->has_value()) return absl::OkStatus();
+  if (**factor < 0 || **factor > 1) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "partial_rotary_factor is ", **share, ", which is not from 0 to 1"));
+        "partial_rotary_factor is ", **factor, ", which is not from 0 to 1"));
   }
-  if (reading.config.Has("qk_rope_head_dim") && **share != 1) {
+  if (reading.config.Has("qk_rope_head_dim") && **factor != 1) {
     reading.Note(
-        "partial_rotary_factor is passed over: it means qk_rope_head_dim, all "
-        "of which turns");
-    *share = 1;
+        "partial_rotary_factor is ignored: qk_rope_head_dim specifies the "
+        "rotated part of each head");
+    *factor = 1;
   }
   return absl::OkStatus();
 }
 
-// How many channels turn; all if it is not set. Of none, the scheme is `none`.
-absl::Status SetRotaryDim(HfReading& reading, std::optional<double> share,
+// Sets the number of rotated channels, if it is not the whole head. Without
+// any, the scheme becomes `none`.
+absl::Status SetRotaryDim(HfReading& reading, std::optional<double> factor,
                           int64_t head_dim, v1::Scheme* scheme) {
   int64_t rotary_dim = 0;
   CLIENT_RETURN_IF_ERROR(reading.config.Integer({"rotary_dim"}, &rotary_dim));
@@ -108,21 +112,21 @@ absl::Status SetRotaryDim(HfReading& reading, std::optional<double> share,
     return absl::InvalidArgumentError(
         absl::StrCat("rotary_dim is ", rotary_dim, ", which is below 0"));
   }
-  if (!share.has_value()) {
-    const bool is_said =
+  if (!factor.has_value()) {
+    const bool is_specified =
         rotary_dim != 0 || reading.config.Has("qk_rope_head_dim");
-    share = is_said ? 1 : reading.type.share;
-    if (share != 1) reading.NoteDefault("partial_rotary_factor", *share);
+    factor = is_specified ? 1 : reading.type.partial_rotary_factor;
+    if (factor != 1) reading.NoteDefault("partial_rotary_factor", *factor);
   }
-  if (share != 1 && !scheme->rope().has_proportional()) {
+  if (factor != 1 && !scheme->rope().has_proportional()) {
     if (head_dim <= 0) {
       return absl::InvalidArgumentError(
-          "partial_rotary_factor needs the size of a head: there is neither "
-          "head_dim nor hidden_size with num_attention_heads");
+          "partial_rotary_factor needs the dimension of a head: there is "
+          "neither head_dim nor hidden_size with num_attention_heads");
     }
-    rotary_dim = static_cast<int64_t>(static_cast<double>(head_dim) * *share);
+    rotary_dim = static_cast<int64_t>(static_cast<double>(head_dim) * *factor);
     if (rotary_dim == 0) {
-      reading.Note("partial_rotary_factor leaves no channel that turns");
+      reading.Note("partial_rotary_factor leaves no channel to rotate");
       scheme->mutable_none();
       return absl::OkStatus();
     }
@@ -133,8 +137,8 @@ absl::Status SetRotaryDim(HfReading& reading, std::optional<double> share,
   return absl::OkStatus();
 }
 
-// What was trained for, and the maximum of a scaling that knows a length of its
-// own. Those that do not are for the maximum, and reach past it.
+// Sets the trained and the target length. Scalings with an original length
+// extend it to the maximum length; the others extend the maximum length itself.
 void SetLengths(int64_t max_length, HfModel& model) {
   const v1::RopeScheme& rope = model.scheme.rope();
   const int64_t original = rope.has_yarn()     ? rope.yarn().original_length()
@@ -154,15 +158,15 @@ absl::Status ReadRotation(HfReading& reading, const HfRotation& rotation,
   Fields block(rotation.block != nullptr ? *rotation.block : *empty,
                rotation.block_name);
   v1::RopeScheme* rope = scheme->mutable_rope();
-  std::optional<double> share;
+  std::optional<double> factor;
   CLIENT_RETURN_IF_ERROR(ReadLayout(reading, rope));
   CLIENT_RETURN_IF_ERROR(ReadTheta(reading, block, rotation, rope));
-  CLIENT_RETURN_IF_ERROR(ReadShare(reading, block, &share));
-  CLIENT_RETURN_IF_ERROR(ReadScaling(reading, block, share.value_or(1), rope));
+  CLIENT_RETURN_IF_ERROR(ReadPartialRotaryFactor(reading, block, &factor));
+  CLIENT_RETURN_IF_ERROR(ReadScaling(reading, block, factor.value_or(1), rope));
   for (const std::string& key : block.Unused()) {
     reading.NoteNotUnderstood(block, key);
   }
-  return SetRotaryDim(reading, share, rotation.head_dim, scheme);
+  return SetRotaryDim(reading, factor, rotation.head_dim, scheme);
 }
 
 absl::Status ReadRope(HfReading& reading) {

@@ -1,51 +1,59 @@
-// Scalings of rotations, each from its block.
+// Reads RoPE scalings from their blocks.
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/hf_config/reading.h"
 #include "client/base/status_macros.h"
+#include "client/hf_config/reading.h"
 
 namespace locus::client {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What more than one scaling needs. 0 is what is not there.
-struct Stretch {
+// Parameters that several scalings have in common; 0 if absent.
+struct ScalingParameters {
   double factor = 0;
-  int64_t original = 0;
+  // Context length before the scaling.
+  int64_t original_length = 0;
   int64_t max_length = 0;
-  // The original length stands outside of the block.
-  bool from_config = false;
+  // The original length is a field of the configuration, not of the block.
+  bool original_from_config = false;
 
-  // 0 if a length is not known.
-  double RatioOfLengths() const {
-    if (original <= 0 || max_length <= 0) return 0;
-    return static_cast<double>(max_length) / static_cast<double>(original);
+  // Returns max_length / original_length, or 0 if one is unknown.
+  double LengthRatio() const {
+    if (original_length <= 0 || max_length <= 0) return 0;
+    return static_cast<double>(max_length) /
+           static_cast<double>(original_length);
   }
 };
 
-absl::Status ReadStretch(HfReading& reading, Fields& block, Stretch* stretch) {
+absl::Status ReadScalingParameters(HfReading& reading, Fields& block,
+                                   ScalingParameters* parameters) {
   const std::string original = "original_max_position_embeddings";
-  CLIENT_RETURN_IF_ERROR(block.Number({"factor"}, &stretch->factor));
+  CLIENT_RETURN_IF_ERROR(block.Number({"factor"}, &parameters->factor));
   CLIENT_RETURN_IF_ERROR(
-      reading.config.Integer({original}, &stretch->original));
-  stretch->from_config = stretch->original > 0;
-  CLIENT_RETURN_IF_ERROR(block.Integer({original}, &stretch->original));
-  stretch->max_length = reading.max_length;
-  if (stretch->original == 0) stretch->original = reading.max_length;
+      reading.config.Integer({original}, &parameters->original_length));
+  parameters->original_from_config = parameters->original_length > 0;
+  CLIENT_RETURN_IF_ERROR(
+      block.Integer({original}, &parameters->original_length));
+  parameters->max_length = reading.max_length;
+  if (parameters->original_length == 0) {
+    parameters->original_length = reading.max_length;
+  }
   return absl::OkStatus();
 }
 
-absl::Status ReadYarn(Fields& block, const Stretch& stretch,
+absl::Status ReadYarn(Fields& block, const ScalingParameters& parameters,
                       v1::YarnScaling* yarn) {
-  yarn->set_factor(stretch.factor);
-  if (stretch.original > 0) yarn->set_original_length(stretch.original);
+  yarn->set_factor(parameters.factor);
+  if (parameters.original_length > 0) {
+    yarn->set_original_length(parameters.original_length);
+  }
   const auto number = [&](const char* key, auto set) {
     double value = 0;
     CLIENT_RETURN_IF_ERROR(block.Number({key}, &value));
-    if (value != 0) set(value);  // a zero counts as left out there
+    if (value != 0) set(value);  // The library treats 0 as absent.
     return absl::OkStatus();
   };
   CLIENT_RETURN_IF_ERROR(
@@ -62,29 +70,34 @@ absl::Status ReadYarn(Fields& block, const Stretch& stretch,
   return absl::OkStatus();
 }
 
-absl::Status ReadLlama3(Fields& block, const Stretch& stretch,
+absl::Status ReadLlama3(Fields& block, const ScalingParameters& parameters,
                         v1::Llama3Scaling* llama3) {
   double low = 1;
   double high = 4;
   CLIENT_RETURN_IF_ERROR(block.Number({"low_freq_factor"}, &low));
   CLIENT_RETURN_IF_ERROR(block.Number({"high_freq_factor"}, &high));
-  llama3->set_factor(stretch.factor);
+  llama3->set_factor(parameters.factor);
   llama3->set_low_freq_factor(low);
   llama3->set_high_freq_factor(high);
-  if (stretch.original > 0) llama3->set_original_length(stretch.original);
+  if (parameters.original_length > 0) {
+    llama3->set_original_length(parameters.original_length);
+  }
   return absl::OkStatus();
 }
 
-// Where the configuration itself has the original length, the ratio of lengths
-// is the factor, whatever the block says.
-absl::Status ReadLongRope(Fields& block, const Stretch& stretch,
+// If the original length is a field of the configuration, the ratio of lengths
+// overrides the factor of the block.
+absl::Status ReadLongRope(Fields& block, const ScalingParameters& parameters,
                           v1::LongropeScaling* longrope) {
-  double factor = stretch.factor;
-  if ((stretch.from_config || factor == 0) && stretch.RatioOfLengths() > 0) {
-    factor = stretch.RatioOfLengths();
+  double factor = parameters.factor;
+  if ((parameters.original_from_config || factor == 0) &&
+      parameters.LengthRatio() > 0) {
+    factor = parameters.LengthRatio();
   }
   if (factor != 0) longrope->set_factor(factor);
-  if (stretch.original > 0) longrope->set_original_length(stretch.original);
+  if (parameters.original_length > 0) {
+    longrope->set_original_length(parameters.original_length);
+  }
   double attention_factor = 0;
   CLIENT_RETURN_IF_ERROR(block.Number({"attention_factor"}, &attention_factor));
   if (attention_factor != 0) longrope->set_attention_factor(attention_factor);
@@ -99,7 +112,7 @@ absl::Status ReadLongRope(Fields& block, const Stretch& stretch,
     for (const Json& value : *found) {
       if (!value.is_number()) {
         return absl::InvalidArgumentError(
-            absl::StrCat(block.name(), ".", key, " is no list of numbers"));
+            absl::StrCat(block.name(), ".", key, " is not a list of numbers"));
       }
       list->Add(value.get<double>());
     }
@@ -107,21 +120,23 @@ absl::Status ReadLongRope(Fields& block, const Stretch& stretch,
   return absl::OkStatus();
 }
 
-// Several axes share the channels of a head.
+// Adds a note about multi-axis RoPE, in which several position axes share the
+// channels of a head.
 void NoteSections(HfReading& reading, Fields& block, const std::string& key) {
   block.Use(key);
   reading.Note(absl::StrCat(
       block.name(), ".", key,
-      " is not applied: words alone have the same position in every section, "
-      "and turn as without sections"));
+      " is not applied: text tokens have the same position in every section, "
+      "which equals RoPE without sections"));
 }
 
-// A base that is stretched once and for all, though its type says otherwise.
+// Reads `alpha`, which scales the base by a fixed factor (NTK-aware scaling)
+// even though the type is dynamic.
 absl::Status ReadAlpha(HfReading& reading, Fields& block, double* alpha) {
   CLIENT_RETURN_IF_ERROR(block.Number({"alpha"}, alpha));
   if (*alpha == 0) return absl::OkStatus();
   block.Use("factor");
-  // Of other scalings, and without effect beside it.
+  // Fields of other scalings, which have no effect together with alpha.
   for (const char* const key :
        {"beta_fast", "beta_slow", "mscale", "mscale_all_dim"}) {
     block.Use(key);
@@ -132,38 +147,39 @@ absl::Status ReadAlpha(HfReading& reading, Fields& block, double* alpha) {
   return absl::OkStatus();
 }
 
-// Those that need a factor.
+// Reads the scalings that require a factor.
 absl::Status ReadByFactor(Fields& block, const std::string& type,
-                          const Stretch& stretch, v1::RopeScheme* rope) {
-  if (stretch.factor == 0) {
+                          const ScalingParameters& parameters,
+                          v1::RopeScheme* rope) {
+  if (parameters.factor == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat(block.name(), ".factor is missing"));
   }
   if (type == "linear") {
-    rope->mutable_linear()->set_factor(stretch.factor);
+    rope->mutable_linear()->set_factor(parameters.factor);
   } else if (type == "ntk") {
-    rope->mutable_ntk()->set_factor(stretch.factor);
+    rope->mutable_ntk()->set_factor(parameters.factor);
   } else if (type == "dynamic") {
-    rope->mutable_dynamic_ntk()->set_factor(stretch.factor);
-    if (stretch.max_length > 0) {
-      rope->mutable_dynamic_ntk()->set_max_position(stretch.max_length);
+    rope->mutable_dynamic_ntk()->set_factor(parameters.factor);
+    if (parameters.max_length > 0) {
+      rope->mutable_dynamic_ntk()->set_max_position(parameters.max_length);
     }
   } else if (type == "yarn") {
-    return ReadYarn(block, stretch, rope->mutable_yarn());
+    return ReadYarn(block, parameters, rope->mutable_yarn());
   } else if (type == "llama3") {
-    return ReadLlama3(block, stretch, rope->mutable_llama3());
+    return ReadLlama3(block, parameters, rope->mutable_llama3());
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat(block.name(), " is of type \"", type,
-                     "\", which is no scaling known here"));
+                     "\", which is not a supported scaling"));
   }
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status ReadScaling(HfReading& reading, Fields& block, double share,
-                         v1::RopeScheme* rope) {
+absl::Status ReadScaling(HfReading& reading, Fields& block,
+                         double partial_rotary_factor, v1::RopeScheme* rope) {
   std::string type;
   CLIENT_RETURN_IF_ERROR(block.Text({"rope_type", "type"}, &type));
   block.Use("type");
@@ -173,9 +189,7 @@ absl::Status ReadScaling(HfReading& reading, Fields& block, double share,
   }
   if (type.empty() && block.Has("factor")) {
     return absl::InvalidArgumentError(
-        absl::StrCat(block.name(),
-                     ".factor is there, but no rope_type says what it is a "
-                     "factor of"));
+        absl::StrCat(block.name(), ".factor is given without rope_type"));
   }
   if (type.empty() || type == "default") return absl::OkStatus();
   if (type == "dynamic" || type == "xdrope") {
@@ -186,22 +200,22 @@ absl::Status ReadScaling(HfReading& reading, Fields& block, double share,
       return absl::OkStatus();
     }
   }
-  Stretch stretch;
-  CLIENT_RETURN_IF_ERROR(ReadStretch(reading, block, &stretch));
+  ScalingParameters parameters;
+  CLIENT_RETURN_IF_ERROR(ReadScalingParameters(reading, block, &parameters));
   if (type == "longrope" || type == "su") {
-    return ReadLongRope(block, stretch, rope->mutable_longrope());
+    return ReadLongRope(block, parameters, rope->mutable_longrope());
   }
   if (type == "proportional") {
-    rope->mutable_proportional()->set_share(share);
-    if (stretch.factor != 0) {
-      rope->mutable_proportional()->set_factor(stretch.factor);
+    rope->mutable_proportional()->set_share(partial_rotary_factor);
+    if (parameters.factor != 0) {
+      rope->mutable_proportional()->set_factor(parameters.factor);
     }
     return absl::OkStatus();
   }
-  if (type == "yarn" && stretch.factor == 0) {
-    stretch.factor = stretch.RatioOfLengths();
+  if (type == "yarn" && parameters.factor == 0) {
+    parameters.factor = parameters.LengthRatio();
   }
-  return ReadByFactor(block, type, stretch, rope);
+  return ReadByFactor(block, type, parameters, rope);
 }
 
 }  // namespace locus::client

@@ -8,65 +8,70 @@ namespace {
 
 using Types = std::map<std::string, HfType, std::less<>>;
 
-// Those with tables, and those that have nothing else to say than that they
-// turn.
+// Types with a learned table, and types with plain RoPE of base 10000.
 void AddPlain(Types& types) {
   for (const char* const name :
        {"bert", "biogpt", "distilbert", "gpt2", "gpt_bigcode", "gpt_neo",
         "openai-gpt", "opt", "roberta"}) {
-    types[name] = {.table = true};
+    types[name] = {.learned_table = true};
   }
   for (const char* const name :
        {"baichuan", "dbrx", "falcon", "gemma4", "gemma4_text", "granite",
         "granitemoe", "internlm2", "llama", "mistral", "olmo", "olmo2", "phi3",
         "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "starcoder2"}) {
-    types[name] = {.turns = true};
+    types[name] = {.uses_rope = true};
   }
   for (const char* const name : {"codegen", "deepseek_v2", "deepseek_v3",
                                  "deepseek_v32", "gptj", "kimi_k2"}) {
-    types[name] = {.turns = true, .neighbours = true};
+    types[name] = {.uses_rope = true, .interleaved = true};
   }
 }
 
+// Types with another base.
 void AddBases(Types& types) {
-  types["cohere"] = {.turns = true, .neighbours = true, .theta = 500000};
-  types["ernie4_5"] = {.turns = true, .neighbours = true, .theta = 500000};
-  types["gpt_oss"] = {.turns = true, .theta = 150000};
-  types["helium"] = {.turns = true, .neighbours = true, .theta = 100000};
-  types["mixtral"] = {.turns = true, .theta = 1e6};
+  types["cohere"] = {.uses_rope = true, .interleaved = true, .theta = 500000};
+  types["ernie4_5"] = {.uses_rope = true, .interleaved = true, .theta = 500000};
+  types["gpt_oss"] = {.uses_rope = true, .theta = 150000};
+  types["helium"] = {.uses_rope = true, .interleaved = true, .theta = 100000};
+  types["mixtral"] = {.uses_rope = true, .theta = 1e6};
   for (const char* const name :
        {"qwen2_vl", "qwen2_vl_text", "qwen2_5_vl", "qwen2_5_vl_text"}) {
-    types[name] = {.turns = true, .theta = 1e6};
+    types[name] = {.uses_rope = true, .theta = 1e6};
   }
 }
 
-void AddShares(Types& types) {
-  // The first generations of what is `glm` now.
-  types["chatglm"] = {.turns = true, .neighbours = true, .share = 0.5};
-  types["glm"] = {.turns = true, .neighbours = true, .share = 0.5};
-  types["glm4"] = {.turns = true, .neighbours = true, .share = 0.5};
-  types["glm4_moe"] = {.turns = true, .share = 0.5};
-  types["gpt_neox"] = {.turns = true, .share = 0.25};
-  types["nemotron"] = {.turns = true, .share = 0.5};
-  types["persimmon"] = {.turns = true, .theta = 25000, .share = 0.5};
-  types["phi"] = {.turns = true, .share = 0.5};
-  types["stablelm"] = {.turns = true, .share = 0.25};
+// Types with partial RoPE.
+void AddPartialRotary(Types& types) {
+  // The earlier generations of `glm`.
+  types["chatglm"] = {
+      .uses_rope = true, .interleaved = true, .partial_rotary_factor = 0.5};
+  types["glm"] = {
+      .uses_rope = true, .interleaved = true, .partial_rotary_factor = 0.5};
+  types["glm4"] = {
+      .uses_rope = true, .interleaved = true, .partial_rotary_factor = 0.5};
+  types["glm4_moe"] = {.uses_rope = true, .partial_rotary_factor = 0.5};
+  types["gpt_neox"] = {.uses_rope = true, .partial_rotary_factor = 0.25};
+  types["nemotron"] = {.uses_rope = true, .partial_rotary_factor = 0.5};
+  types["persimmon"] = {
+      .uses_rope = true, .theta = 25000, .partial_rotary_factor = 0.5};
+  types["phi"] = {.uses_rope = true, .partial_rotary_factor = 0.5};
+  types["stablelm"] = {.uses_rope = true, .partial_rotary_factor = 0.25};
 }
 
-// Those whose layers differ.
+// Types with NoPE or sliding-window layers, or with head sizes of their own.
 void AddLayered(Types& types) {
-  types["cohere2"] = {.turns = true,
-                      .neighbours = true,
+  types["cohere2"] = {.uses_rope = true,
+                      .interleaved = true,
                       .window = 4096,
                       .window_pattern = 4,
-                      .full_layers_stand = true};
-  types["exaone4"] = {.turns = true,
+                      .full_layers_use_nope = true};
+  types["exaone4"] = {.uses_rope = true,
                       .window = 4096,
                       .window_pattern = 4,
-                      .full_layers_stand = true};
-  types["gemma"] = {.turns = true, .head_count = 16, .head_dim = 256};
-  types["gemma2"] = {.turns = true, .head_count = 8, .head_dim = 256};
-  types["gemma3"] = types["gemma3_text"] = {.turns = true,
+                      .full_layers_use_nope = true};
+  types["gemma"] = {.uses_rope = true, .head_count = 16, .head_dim = 256};
+  types["gemma2"] = {.uses_rope = true, .head_count = 8, .head_dim = 256};
+  types["gemma3"] = types["gemma3_text"] = {.uses_rope = true,
                                             .theta = 1e6,
                                             .head_count = 8,
                                             .head_dim = 256,
@@ -74,27 +79,29 @@ void AddLayered(Types& types) {
                                             .window_pattern = 6,
                                             .local_theta = 10000,
                                             .scales_full_layers_only = true,
-                                            .fills_null_blocks = true};
-  types["llama4"] = types["llama4_text"] = {
-      .turns = true, .neighbours = true, .theta = 500000, .nope_interval = 4};
-  types["modernbert"] = {.turns = true,
+                                            .null_block_means_rope = true};
+  types["llama4"] = types["llama4_text"] = {.uses_rope = true,
+                                            .interleaved = true,
+                                            .theta = 500000,
+                                            .nope_interval = 4};
+  types["modernbert"] = {.uses_rope = true,
                          .theta = 160000,
                          .local_theta = 10000,
-                         .fills_null_blocks = true};
-  types["olmo3"] = {.turns = true,
+                         .null_block_means_rope = true};
+  types["olmo3"] = {.uses_rope = true,
                     .theta = 500000,
                     .window = 4096,
                     .window_pattern = 4,
                     .scales_full_layers_only = true,
-                    .fills_null_blocks = true};
-  types["smollm3"] = {.turns = true, .theta = 2e6, .nope_interval = 4};
+                    .null_block_means_rope = true};
+  types["smollm3"] = {.uses_rope = true, .theta = 2e6, .nope_interval = 4};
 }
 
 Types AllTypes() {
   Types types;
   AddPlain(types);
   AddBases(types);
-  AddShares(types);
+  AddPartialRotary(types);
   AddLayered(types);
   for (auto& [name, type] : types) type.known = true;
   return types;

@@ -1,5 +1,5 @@
-// What the library's code does for a kind of model where its configuration does
-// not say.
+// Defaults of the transformers library for each model type, for fields that a
+// configuration leaves out.
 #pragma once
 
 #include <cstdint>
@@ -9,36 +9,38 @@
 namespace locus::client {
 
 struct HfType {
-  // False of kinds that are not known here; all else is then as below.
+  // False for unknown model types; the other fields then have the values below.
   bool known = false;
-  // Turns queries and keys even where nothing says so: a configuration may
-  // leave out what is the default.
-  bool turns = false;
-  // Turns neighbouring channels, not halves.
-  bool neighbours = false;
-  // Has a table of positions, and nothing else to say so.
-  bool table = false;
+  // Uses RoPE even if no field of the configuration mentions it.
+  bool uses_rope = false;
+  // Interleaved RoPE layout; false for the half-split layout.
+  bool interleaved = false;
+  // Uses a learned position table even if no field mentions it.
+  bool learned_table = false;
   double theta = 10000;
-  // The share of a head that turns.
-  double share = 1;
-  // 0: not known, as all below.
+  double partial_rotary_factor = 1;
+  // Number and dimension of heads; 0 if there is no default.
   int64_t head_count = 0;
   int64_t head_dim = 0;
-  // After so many layers comes one that does not turn.
+  // Every nope_interval-th layer uses NoPE; 0 if there is no default.
   int64_t nope_interval = 0;
-  // Layers with a window, and after how many layers comes one that sees all.
+  // Keys that a sliding-window layer attends to; 0 if there is no default.
   int64_t window = 0;
+  // Every window_pattern-th layer uses full attention, the others a sliding
+  // window; 0 if there is no default.
   int64_t window_pattern = 0;
-  // The base in layers with a window, where they have one of their own.
+  // Base of the sliding-window layers; 0 if it is the same as `theta`.
   double local_theta = 0;
-  // Scalings are for layers that see all.
+  // RoPE scaling applies to full-attention layers only.
   bool scales_full_layers_only = false;
-  // Layers that see all do not turn.
-  bool full_layers_stand = false;
-  // A block that is null means plain rotations, elsewhere none at all.
-  bool fills_null_blocks = false;
+  // Full-attention layers use NoPE.
+  bool full_layers_use_nope = false;
+  // A null block for a kind of layer means RoPE without scaling. For other
+  // model types it means NoPE.
+  bool null_block_means_rope = false;
 };
 
+// Returns the defaults of a model type, such as "llama".
 const HfType& HfTypeOf(absl::string_view model_type);
 
 }  // namespace locus::client

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/hf_config/hf_config.h"
 #include "client/base/status_macros.h"
+#include "client/hf_config/hf_config.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -13,24 +13,26 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Returns the factor of a scaling, or its default.
 template <typename Scaling>
-Json Factor(const Scaling& scaling, double default_factor = 1) {
+Json FactorOf(const Scaling& scaling, double default_factor = 1) {
   return scaling.has_factor() ? scaling.factor() : default_factor;
 }
 
 Json ScalingBlock(const v1::RopeScheme& rope) {
   switch (rope.scaling_case()) {
     case v1::RopeScheme::kLinear:
-      return {{"rope_type", "linear"}, {"factor", Factor(rope.linear())}};
+      return {{"rope_type", "linear"}, {"factor", FactorOf(rope.linear())}};
     case v1::RopeScheme::kNtk:
-      return {{"rope_type", "ntk"}, {"factor", Factor(rope.ntk())}};
+      return {{"rope_type", "ntk"}, {"factor", FactorOf(rope.ntk())}};
     case v1::RopeScheme::kDynamicNtk:
-      return {{"rope_type", "dynamic"}, {"factor", Factor(rope.dynamic_ntk())}};
+      return {{"rope_type", "dynamic"},
+              {"factor", FactorOf(rope.dynamic_ntk())}};
     case v1::RopeScheme::kYarn: {
       const v1::YarnScaling& yarn = rope.yarn();
       Json block = {
           {"rope_type", "yarn"},
-          {"factor", Factor(yarn)},
+          {"factor", FactorOf(yarn)},
           {"original_max_position_embeddings",
            yarn.has_original_length() ? yarn.original_length() : 2048}};
       if (yarn.has_beta_fast()) block["beta_fast"] = yarn.beta_fast();
@@ -48,7 +50,7 @@ Json ScalingBlock(const v1::RopeScheme& rope) {
     case v1::RopeScheme::kLlama3: {
       const v1::Llama3Scaling& llama3 = rope.llama3();
       return {{"rope_type", "llama3"},
-              {"factor", Factor(llama3, 8)},
+              {"factor", FactorOf(llama3, 8)},
               {"low_freq_factor",
                llama3.has_low_freq_factor() ? llama3.low_freq_factor() : 1.0},
               {"high_freq_factor",
@@ -60,7 +62,7 @@ Json ScalingBlock(const v1::RopeScheme& rope) {
       const v1::LongropeScaling& longrope = rope.longrope();
       Json block = {
           {"rope_type", "longrope"},
-          {"factor", Factor(longrope)},
+          {"factor", FactorOf(longrope)},
           {"original_max_position_embeddings",
            longrope.has_original_length() ? longrope.original_length() : 2048},
           {"short_factor", longrope.short_factors()},
@@ -75,7 +77,7 @@ Json ScalingBlock(const v1::RopeScheme& rope) {
       return {{"rope_type", "proportional"},
               {"partial_rotary_factor",
                proportional.has_share() ? proportional.share() : 1.0},
-              {"factor", Factor(proportional)}};
+              {"factor", FactorOf(proportional)}};
     }
     case v1::RopeScheme::SCALING_NOT_SET:
       break;
@@ -83,15 +85,15 @@ Json ScalingBlock(const v1::RopeScheme& rope) {
   return {{"rope_type", "default"}};
 }
 
-// A share that, multiplied by the head and cut off to a whole number, is the
-// part of it that turns, whatever division rounds off.
-double ShareOf(int64_t rotary_dim, int64_t head_dim) {
+// Returns the partial rotary factor for `rotary_dim` channels. Rounds up where
+// necessary, because the library truncates head_dim * factor.
+double PartialRotaryFactor(int64_t rotary_dim, int64_t head_dim) {
   const auto whole = static_cast<double>(head_dim);
-  double share = static_cast<double>(rotary_dim) / whole;
-  while (static_cast<int64_t>(whole * share) < rotary_dim) {
-    share = std::nextafter(share, 2);
+  double factor = static_cast<double>(rotary_dim) / whole;
+  while (static_cast<int64_t>(whole * factor) < rotary_dim) {
+    factor = std::nextafter(factor, 2);
   }
-  return share;
+  return factor;
 }
 
 absl::StatusOr<Json> RopeFields(const v1::RopeScheme& rope, int64_t head_dim) {
@@ -100,10 +102,11 @@ absl::StatusOr<Json> RopeFields(const v1::RopeScheme& rope, int64_t head_dim) {
   if (rope.has_rotary_dim()) {
     if (head_dim < rope.rotary_dim()) {
       return absl::InvalidArgumentError(
-          "rotary_dim is written as a share of the head; say how large a head "
-          "is");
+          "rotary_dim is written as a fraction of the head dimension, which "
+          "must be given");
     }
-    fields["partial_rotary_factor"] = ShareOf(rope.rotary_dim(), head_dim);
+    fields["partial_rotary_factor"] =
+        PartialRotaryFactor(rope.rotary_dim(), head_dim);
   }
   if (rope.has_dynamic_ntk()) {
     fields["max_position_embeddings"] = rope.dynamic_ntk().has_max_position()
@@ -116,8 +119,9 @@ absl::StatusOr<Json> RopeFields(const v1::RopeScheme& rope, int64_t head_dim) {
   return fields;
 }
 
-// Without a layout, proportional scaling turns halves, all else neighbours.
-bool TurnsNeighbours(const v1::RopeScheme& rope) {
+// Whether the layout is interleaved. The default is half-split for proportional
+// scaling and interleaved otherwise.
+bool IsInterleaved(const v1::RopeScheme& rope) {
   if (rope.layout() == v1::ROPE_LAYOUT_UNSPECIFIED) {
     return !rope.has_proportional();
   }
@@ -129,11 +133,12 @@ bool TurnsNeighbours(const v1::RopeScheme& rope) {
 absl::StatusOr<Json> WriteHfConfig(const v1::Scheme& scheme, int64_t head_dim) {
   if (scheme.has_randomized()) {
     return absl::InvalidArgumentError(
-        "no configuration says that positions are randomised");
+        "a configuration cannot express randomised positions");
   }
   if (scheme.has_layers()) {
     return absl::InvalidArgumentError(
-        "every kind of model has fields of its own for layers that differ");
+        "layers that differ are not written: their fields depend on the model "
+        "type");
   }
   switch (scheme.kind_case()) {
     case v1::Scheme::kRope:
@@ -142,10 +147,10 @@ absl::StatusOr<Json> WriteHfConfig(const v1::Scheme& scheme, int64_t head_dim) {
       if (scheme.alibi().slopes_size() > 0 ||
           scheme.alibi().rule() == v1::ALIBI_RULE_COURSE) {
         return absl::InvalidArgumentError(
-            "no configuration has slopes other than the paper's");
+            "a configuration cannot express slopes other than the paper's");
       }
       if (!scheme.alibi().has_bias_max()) return Json{{"alibi", true}};
-      // Those that have the maximum keep both there.
+      // Models with alibi_bias_max keep both fields in attn_config.
       return Json{
           {"attn_config", Json{{"alibi", true},
                                {"alibi_bias_max", scheme.alibi().bias_max()}}}};
@@ -172,34 +177,36 @@ absl::StatusOr<Json> WriteHfConfig(const v1::Scheme& scheme, int64_t head_dim) {
 std::vector<std::string> UnwrittenOf(const v1::Scheme& scheme) {
   std::vector<std::string> notes;
   if (scheme.has_rope()) {
-    if (TurnsNeighbours(scheme.rope())) {
+    if (IsInterleaved(scheme.rope())) {
       notes.emplace_back(
-          "layout is left out: model_type decides it, and most models turn "
-          "halves of a head, not neighbouring channels as this scheme does; "
-          "locus convert-layout permutes weights");
+          "layout is left out: model_type determines it, and most models use "
+          "the half-split layout, while this scheme is interleaved; locus "
+          "convert-layout permutes the weights");
     }
     if (scheme.rope().has_ntk()) {
       notes.emplace_back(
-          "ntk is written as a type of its own, which no released library "
-          "knows: a larger rope_theta says the same");
+          "ntk is written as rope_type ntk, which no released library "
+          "supports; a larger rope_theta is equivalent");
     }
     if (scheme.rope().has_longrope() &&
         (scheme.rope().longrope().short_factors().empty() ||
          scheme.rope().longrope().long_factors().empty())) {
       notes.emplace_back(
-          "a list of factors of longrope is left out and means all 1, but "
-          "libraries want both, one number for each pair");
+          "a list of factors of longrope is left out and defaults to 1, but "
+          "libraries require both lists, with one number per pair");
     }
     if (scheme.rope().angles() == v1::ROPE_ANGLES_FLOAT32) {
-      notes.emplace_back("angles is left out: no configuration has it");
+      notes.emplace_back(
+          "angles is left out: configurations have no such field");
     }
   }
   if (scheme.has_t5_bias()) {
     notes.emplace_back(
-        "bidirectional is left out: encoders look both ways, decoders do not");
+        "bidirectional is left out: the library uses it for encoders only");
   }
   if (scheme.alibi().symmetric()) {
-    notes.emplace_back("symmetric is left out: no configuration has it");
+    notes.emplace_back(
+        "symmetric is left out: configurations have no such field");
   }
   return notes;
 }

@@ -23,12 +23,14 @@ absl::Status SystemError(absl::string_view what, absl::string_view name) {
   return absl::ErrnoToStatus(error, absl::StrCat(what, " ", name));
 }
 
-// What RemoveUnfinishedFile removes. A handler can only use what is already
-// there, hence no string; one file is written at a time.
+// Path of the temporary file that RemoveUnfinishedFile() removes. A fixed
+// buffer because a signal handler must not touch a std::string. Only one file
+// is written at a time.
 char unfinished_path[PATH_MAX];
 std::atomic<bool> has_unfinished{false};
 
-// A temporary file beside its target; removed unless it is moved there.
+// A temporary file in the folder of its target. The destructor removes it
+// unless MoveTo() has renamed it to the target.
 class TemporaryFile {
  public:
   static absl::StatusOr<TemporaryFile> Create(const std::string& target) {
@@ -76,10 +78,10 @@ mode_t DefaultMode() {
   return 0666 & ~mask;
 }
 
-// What a path stands for.
+// The file that a path refers to.
 struct Target {
-  // A device, pipe or the like takes the bytes as they are; replacing it by a
-  // file would be wrong.
+  // True for devices, pipes and the like, which are written in place instead of
+  // being replaced.
   bool in_place = false;
   std::string path;
   mode_t mode = 0;
@@ -96,7 +98,7 @@ struct Target {
     Target target{.in_place = !S_ISREG(info.st_mode),
                   .path = path,
                   .mode = info.st_mode & 0777};
-    // Through a link the file is replaced, not the link.
+    // A symbolic link stays; the file it points to is replaced.
     if (char* resolved = realpath(path.c_str(), nullptr)) {
       target.path = resolved;
       std::free(resolved);
@@ -175,8 +177,8 @@ absl::Status WriteDescriptor(int descriptor, absl::string_view bytes,
     const ssize_t written = write(descriptor, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written < 0 && errno == EPIPE) {
-      return absl::CancelledError(
-          absl::StrCat("cannot write ", name, ": nobody reads it any more"));
+      return absl::CancelledError(absl::StrCat(
+          "cannot write ", name, ": the reader has closed the pipe"));
     }
     if (written < 0) return SystemError("cannot write", name);
     bytes.remove_prefix(written);

@@ -1,4 +1,5 @@
-// Files, or standard input and output where the path is "-".
+// Reading and writing of files. The path "-" stands for standard input or
+// output.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +12,7 @@
 
 namespace locus::client {
 
-// Reads a file from its beginning to its end. Messages name the file.
+// Reads a file sequentially. Error messages name the file.
 class FileReader {
  public:
   static absl::StatusOr<FileReader> Open(const std::string& path);
@@ -20,13 +21,13 @@ class FileReader {
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
-  // The next bytes, fewer only at the end of the file. Memory grows with what
-  // arrives, not with what was asked for.
+  // Returns the next `byte_count` bytes, or fewer at the end of the file.
+  // Allocates memory as data arrives, so a large `byte_count` is harmless.
   absl::StatusOr<std::string> Read(int64_t byte_count);
-  // The bytes that have not been read, where the system knows: it does for
-  // regular files.
+  // Returns the number of bytes not read yet, or nullopt unless the file is a
+  // regular file.
   std::optional<int64_t> RemainingBytes() const;
-  // For messages: the path, or "standard input".
+  // Returns the path, or "standard input", for messages.
   const std::string& name() const { return name_; }
 
  private:
@@ -37,21 +38,23 @@ class FileReader {
   std::string name_;
 };
 
-// Writes the parts one after the other. A file appears complete or not at all,
-// in place of one of that name. Messages name the file and the reason.
+// Writes `head` followed by `body`. A regular file is replaced atomically; a
+// symbolic link is followed, and a device or pipe is written in place. Error
+// messages name the file and the reason.
 absl::Status WriteFile(const std::string& path, absl::string_view head,
                        absl::string_view body);
 
-// Whether WriteFile could write there, now. Leaves everything as it is.
+// Checks that WriteFile() can currently write to `path`, without changing the
+// file.
 absl::Status CheckWritable(const std::string& path);
 
-// Writes to an open descriptor until all is written. `name` is for messages.
-// CANCELLED if it is a pipe that nobody reads any more.
+// Writes all of `bytes` to an open descriptor. `name` is used in messages.
+// CANCELLED if the descriptor is a pipe whose read end is closed.
 absl::Status WriteDescriptor(int descriptor, absl::string_view bytes,
                              const std::string& name);
 
-// Removes the file that WriteFile has begun, if there is one, in a process that
-// is about to end. Safe in a signal handler.
+// Removes the temporary file of a WriteFile() call that is in progress, if any.
+// For signal handlers that end the process; async-signal-safe.
 void RemoveUnfinishedFile();
 
 }  // namespace locus::client

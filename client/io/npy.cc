@@ -7,24 +7,28 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/io/file.h"
 #include "client/io/npy_header.h"
-#include "client/base/status_macros.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {
 
 constexpr absl::string_view kMagic = "\x93NUMPY";
-// NumPy writes about a hundred bytes; records with many fields need more.
+// Headers that NumPy writes have about a hundred bytes; headers of records with
+// many fields have more.
 constexpr int64_t kMaxHeaderBytes = int64_t{1} << 20;
 
 // The element type of a file.
 struct FileType {
-  char kind;           // f, i, u or b
-  int64_t size_bytes;  // of one element
-  bool is_swapped;     // big-endian
-  v1::DataType dtype;  // what it becomes
+  // NumPy's kind of type: f, i, u or b.
+  char kind;
+  // Size of one element.
+  int64_t size_bytes;
+  bool is_big_endian;
+  // The type of the resulting tensor.
+  v1::DataType dtype;
 };
 
 absl::StatusOr<FileType> ParseFileType(const std::string& descr) {
@@ -33,7 +37,7 @@ absl::StatusOr<FileType> ParseFileType(const std::string& descr) {
       absl::StrContains("<>|=", descr.substr(0, 1))) {
     type.kind = descr[1];
     type.size_bytes = descr[2] - '0';
-    type.is_swapped = descr[0] == '>';
+    type.is_big_endian = descr[0] == '>';
   }
   const bool is_power = (type.size_bytes & (type.size_bytes - 1)) == 0;
   if (type.kind == 'f' && is_power && type.size_bytes >= 2) {
@@ -64,8 +68,9 @@ absl::StatusOr<NpyHeader> ReadHeader(FileReader& file) {
   }
   const int version = static_cast<unsigned char>(preamble[6]);
   if (version < 1 || version > 3) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "has .npy format version ", version, "; 1, 2 and 3 are known"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("has .npy format version ", version,
+                     "; versions 1, 2 and 3 are supported"));
   }
   const size_t length_bytes = version == 1 ? 2 : 4;
   CLIENT_ASSIGN_OR_RETURN(const std::string length_text,
@@ -87,7 +92,8 @@ absl::StatusOr<NpyHeader> ReadHeader(FileReader& file) {
   return ParseNpyHeader(text);
 }
 
-// Elements in the order of the file, exactly as many as the shape says.
+// Reads the elements in file order. INVALID_ARGUMENT unless the file contains
+// exactly `byte_count` more bytes.
 absl::StatusOr<std::string> ReadData(FileReader& file, int64_t byte_count) {
   const std::optional<int64_t> remaining = file.RemainingBytes();
   const auto mismatch = [&](int64_t have) {
@@ -110,11 +116,12 @@ void SwapBytes(int64_t size_bytes, std::string* data) {
   }
 }
 
-// Row-major from column-major: walks the target in order, the source by
-// strides.
+// Converts column-major to row-major order. Visits the target in order and the
+// source by strides.
 std::string Transpose(absl::Span<const int64_t> shape, int64_t size_bytes,
                       const std::string& source) {
-  // The extents of an array without elements may be beyond all numbers.
+  // The strides of an array without elements may overflow, as one extent is 0
+  // and the others are not bounded.
   if (source.empty()) return source;
   const size_t rank = shape.size();
   std::vector<int64_t> strides(rank, size_bytes);
@@ -145,7 +152,7 @@ absl::StatusOr<std::string> WidenIntegers(const FileType& type,
   for (size_t i = 0; i < data.size() / type.size_bytes; ++i) {
     uint64_t bits = 0;
     std::memcpy(&bits, data.data() + i * type.size_bytes, type.size_bytes);
-    // The sign bit goes to the top and comes back down with the shift.
+    // Shifting left and arithmetically right extends the sign bit.
     const int64_t value =
         is_signed ? static_cast<int64_t>(bits << unused_bits) >> unused_bits
                   : static_cast<int64_t>(bits);
@@ -158,7 +165,7 @@ absl::StatusOr<std::string> WidenIntegers(const FileType& type,
   return wide;
 }
 
-// What WidenIntegers did, undone.
+// Inverse of WidenIntegers(): keeps the low `size_bytes` of each integer.
 std::string NarrowIntegers(int64_t size_bytes, const std::string& wide) {
   std::string narrow(wide.size() / 8 * size_bytes, '\0');
   for (size_t i = 0; i < wide.size() / 8; ++i) {
@@ -175,7 +182,7 @@ absl::StatusOr<v1::Tensor> ReadArray(FileReader& file, std::string* descr) {
                           ElementCount(header.shape, type.dtype));
   CLIENT_ASSIGN_OR_RETURN(std::string data,
                           ReadData(file, count * type.size_bytes));
-  if (type.is_swapped) SwapBytes(type.size_bytes, &data);
+  if (type.is_big_endian) SwapBytes(type.size_bytes, &data);
   if (header.fortran_order && header.shape.size() > 1) {
     data = Transpose(header.shape, type.size_bytes, data);
   }

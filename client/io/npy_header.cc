@@ -9,7 +9,7 @@
 namespace locus::client {
 namespace {
 
-// NumPy's own limit.
+// NumPy's own limit on the number of axes.
 constexpr size_t kMaxRank = 32;
 
 absl::Status Malformed(absl::string_view what) {
@@ -17,7 +17,7 @@ absl::Status Malformed(absl::string_view what) {
       absl::StrCat("the .npy header is malformed: ", what));
 }
 
-// Takes the header apart from left to right.
+// Recursive-descent parser of the dictionary.
 class Parser {
  public:
   explicit Parser(absl::string_view text) : rest_(text) {}
@@ -84,7 +84,7 @@ class Parser {
   }
 
   absl::StatusOr<int64_t> ParseExtent() {
-    Peek();  // skips space
+    Peek();  // Skips white space.
     size_t length = 0;
     while (length < rest_.size() &&
            (absl::ascii_isdigit(rest_[length]) || rest_[length] == '-')) {
@@ -96,7 +96,7 @@ class Parser {
     }
     if (extent < 0) return Malformed("an axis of the shape is negative");
     rest_.remove_prefix(length);
-    TakeWord("L");  // Python 2 wrote long integers so
+    TakeWord("L");  // Python 2 writes long integers as 3L.
     return extent;
   }
 
@@ -110,7 +110,7 @@ class Parser {
     return result;
   }
 
-  // The next character that is no space; 0 at the end.
+  // Skips white space and returns the next character, or 0 at the end.
   char Peek() {
     rest_ = absl::StripLeadingAsciiWhitespace(rest_);
     return rest_.empty() ? '\0' : rest_.front();

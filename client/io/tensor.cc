@@ -16,7 +16,7 @@ namespace locus::client {
 namespace {
 
 static_assert(std::endian::native == std::endian::little,
-              "tensors travel little-endian and are copied as they are");
+              "tensors are little-endian and are copied without conversion");
 
 constexpr int64_t kMaxBytes = std::numeric_limits<int32_t>::max();
 
@@ -42,7 +42,7 @@ constexpr v1::DataType TypeOf() {
   if constexpr (std::is_same_v<T, bool>) return v1::DATA_TYPE_BOOL;
 }
 
-// Elements in a message have no alignment.
+// Loads one element. The data of a message is not aligned.
 template <typename T>
 T Load(const char* data, int64_t index) {
   T element;
@@ -56,14 +56,16 @@ void Store(Value value, int64_t index, char* data) {
   std::memcpy(data + index * sizeof(T), &element, sizeof(T));
 }
 
-// The nearest float on the side of zero, its last bit set if anything was lost.
-// Rounding this to half a float gives what rounding the double would have;
-// rounding twice to nearest does not.
+// Rounds to odd: truncates towards zero and sets the last bit if the result is
+// inexact. Rounding the result to float16 or bfloat16 then equals rounding the
+// double directly, which avoids the error of double rounding (Boldo and
+// Melquiond, 2008).
 float RoundToOdd(double value) {
   float rounded = static_cast<float>(value);
   if (!std::isfinite(rounded) || rounded == value) return rounded;
-  if (std::abs(rounded) > std::abs(value))
+  if (std::abs(rounded) > std::abs(value)) {
     rounded = std::nextafter(rounded, 0.0f);
+  }
   return std::bit_cast<float>(std::bit_cast<uint32_t>(rounded) | 1u);
 }
 
@@ -86,10 +88,11 @@ std::string ShapeText(absl::Span<const int64_t> shape) {
   return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
 }
 
-// A tensor for so many values, still without them.
-absl::StatusOr<v1::Tensor> Describe(v1::DataType dtype,
-                                    absl::Span<const int64_t> shape,
-                                    int64_t value_count) {
+// Makes a tensor of that type and shape without data. INVALID_ARGUMENT unless
+// the shape has `value_count` elements.
+absl::StatusOr<v1::Tensor> MakeEmptyTensor(v1::DataType dtype,
+                                           absl::Span<const int64_t> shape,
+                                           int64_t value_count) {
   CLIENT_ASSIGN_OR_RETURN(const int64_t count, ElementCount(shape, dtype));
   if (count != value_count) {
     return absl::InvalidArgumentError(
@@ -102,11 +105,12 @@ absl::StatusOr<v1::Tensor> Describe(v1::DataType dtype,
   return tensor;
 }
 
+// Same as MakeEmptyTensor(), with zero-filled data.
 absl::StatusOr<v1::Tensor> Allocate(v1::DataType dtype,
                                     absl::Span<const int64_t> shape,
                                     int64_t value_count) {
   CLIENT_ASSIGN_OR_RETURN(v1::Tensor tensor,
-                          Describe(dtype, shape, value_count));
+                          MakeEmptyTensor(dtype, shape, value_count));
   tensor.mutable_data()->resize(value_count * ElementSize(dtype));
   return tensor;
 }
@@ -198,7 +202,7 @@ absl::StatusOr<v1::Tensor> MakeTensor(absl::Span<const int64_t> shape,
   static_assert(sizeof(bool) == 1);
   CLIENT_ASSIGN_OR_RETURN(
       v1::Tensor tensor,
-      Describe(TypeOf<T>(), shape, static_cast<int64_t>(values.size())));
+      MakeEmptyTensor(TypeOf<T>(), shape, static_cast<int64_t>(values.size())));
   if (!values.empty()) {
     tensor.set_data(values.data(), values.size() * sizeof(T));
   }

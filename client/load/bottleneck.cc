@@ -7,16 +7,17 @@
 namespace locus::client::load {
 namespace {
 
-// A thread that has less than a tenth of its time left sends late.
+// CPU utilisation of a thread above which it sends calls late.
 constexpr double kBusyThread = 0.9;
+// CPU utilisation of the machine above which other processes interfere.
 constexpr double kBusyMachine = 0.95;
-// One call in a hundred that leaves later than this, and by more than a tenth
-// of the latency it is part of.
+// Calls start late if this percentile of the send delay exceeds both kLateNanos
+// and kLateShare of the same percentile of the latency.
 constexpr double kLatePercent = 99;
 constexpr int64_t kLateNanos = int64_t{1000} * 1000;
 constexpr double kLateShare = 0.1;
 
-bool LeavesLate(const Result& result) {
+bool SendsLate(const Result& result) {
   const int64_t late = result.statistics.delay.Percentile(kLatePercent);
   const auto latency =
       static_cast<double>(result.statistics.latency.Percentile(kLatePercent));
@@ -25,43 +26,45 @@ bool LeavesLate(const Result& result) {
 
 }  // namespace
 
-std::vector<std::string> Doubts(const Result& result) {
-  std::vector<std::string> doubts;
+std::vector<std::string> MeasurementWarnings(const Result& result) {
+  std::vector<std::string> warnings;
   const ClientCost& cost = result.cost;
   if (cost.busiest_thread > kBusyThread) {
-    doubts.push_back(absl::StrFormat(
-        "the client is the bottleneck: a thread of it was busy for %.0f%% of "
-        "the time; add --threads or another machine",
-        100 * cost.busiest_thread));
+    warnings.push_back(
+        absl::StrFormat("the client is the bottleneck: one of its threads was "
+                        "busy for %.0f%% of the time; add --threads or another "
+                        "machine",
+                        100 * cost.busiest_thread));
   }
-  // Calls that wait for a place among those in flight wait for the server.
+  // Calls that are delayed by max_in_flight wait for the server, not for the
+  // client.
   if (result.held_back > 0) {
-    doubts.push_back(absl::StrCat(
-        result.held_back,
-        " calls left late because --max-in-flight were under way already: the "
-        "server does not keep up"));
-  } else if (LeavesLate(result)) {
-    doubts.push_back(absl::StrCat(
-        "the client is the bottleneck: one call in a hundred left ",
+    warnings.push_back(absl::StrCat(result.held_back,
+                                    " calls were sent late because "
+                                    "--max-in-flight calls were in flight: the "
+                                    "server does not keep up"));
+  } else if (SendsLate(result)) {
+    warnings.push_back(absl::StrCat(
+        "the client is the bottleneck: 1% of calls were sent at least ",
         FormatNanos(static_cast<double>(
             result.statistics.delay.Percentile(kLatePercent))),
-        " late or more; latency includes that, service time does not"));
+        " late; latency includes this delay, service time does not"));
   }
   if (result.unsent > 0 && !result.interrupted) {
-    doubts.push_back(
+    warnings.push_back(
         absl::StrCat(result.unsent,
-                     " calls that were due were never sent: the rate was "
-                     "not offered"));
+                     " scheduled calls were not sent: the load was below the "
+                     "requested rate"));
   }
   if (cost.machine_busy.value_or(0) > kBusyMachine) {
-    doubts.push_back(absl::StrFormat(
-        "this machine's processors were %.0f%% busy, %.2f of them with this "
-        "process: whatever else runs here competes with it",
+    warnings.push_back(absl::StrFormat(
+        "the processors of this machine were %.0f%% busy, %.2f of them with "
+        "this process: other processes on this machine compete with it",
         100 * *cost.machine_busy,
         cost.wall_seconds > 0 ? cost.process_cpu_seconds / cost.wall_seconds
                               : 0));
   }
-  return doubts;
+  return warnings;
 }
 
 }  // namespace locus::client::load

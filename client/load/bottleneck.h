@@ -1,4 +1,4 @@
-// Whether a run measured the server, or the client that made it.
+// Detection of runs that measured the client instead of the server.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace locus::client::load {
 
-// A sentence for each reason to doubt the figures; empty if there is none.
-std::vector<std::string> Doubts(const Result& result);
+// Returns one sentence for each reason to doubt the figures of a run, such as a
+// saturated client thread. Empty if there is none.
+std::vector<std::string> MeasurementWarnings(const Result& result);
 
 }  // namespace locus::client::load

@@ -1,4 +1,4 @@
-// The clocks a load needs: time that only goes forward, and processor time.
+// Monotonic time, sleeps and CPU time for the load tester.
 #pragma once
 
 #include <cstdint>
@@ -6,27 +6,29 @@
 
 namespace locus::client::load {
 
-// Nanoseconds since some moment.
+// Returns the monotonic time in nanoseconds since an arbitrary epoch.
 int64_t NowNanos();
-// Until NowNanos is that; at once if it is.
+// Blocks until NowNanos() reaches `nanos`; returns at once if it has passed.
 void SleepUntil(int64_t nanos);
-// Lets the sleeps of this thread end when they should rather than up to 50
-// microseconds later, which is what Linux does to save power.
-void SleepPrecisely();
+// Sets the timer slack of the calling thread to 1 ns. By default, Linux may
+// extend each sleep by up to 50 microseconds to save power.
+void DisableTimerSlack();
 
-// Of this thread, and of all threads of this process.
+// Returns the CPU time of the calling thread.
 double ThreadCpuSeconds();
+// Returns the CPU time of all threads of this process.
 double ProcessCpuSeconds();
 
-// What all processors together have done, in the system's own unit.
-struct MachineTime {
+// CPU time of all processors together since boot, in clock ticks.
+struct SystemCpuTime {
   double busy = 0;
   double total = 0;
 };
-// Nothing where the system does not say.
-std::optional<MachineTime> ReadMachineTime();
-// The share of time that was busy between the two.
-std::optional<double> BusyShare(const std::optional<MachineTime>& before,
-                                const std::optional<MachineTime>& after);
+// Reads /proc/stat; nullopt if it is not available.
+std::optional<SystemCpuTime> ReadSystemCpuTime();
+// Returns the fraction of CPU time that was busy between two readings; nullopt
+// if one is missing.
+std::optional<double> BusyFraction(const std::optional<SystemCpuTime>& before,
+                                   const std::optional<SystemCpuTime>& after);
 
 }  // namespace locus::client::load

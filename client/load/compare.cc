@@ -14,22 +14,25 @@
 namespace locus::client::load {
 namespace {
 
-// Of the normal distribution, for 95 %.
-constexpr double kDeviations = 1.96;
+// 97.5 % quantile of the normal distribution, for two-sided 95 % intervals.
+constexpr double kNormalQuantile = 1.96;
 
-struct Range {
+struct ConfidenceInterval {
   double low = 0;
   double high = 0;
 };
 
-// Where the percentile of the population lies, by the ranks that it has in 95 %
-// of samples of this size. Beyond the largest of few nothing is known.
-Range PercentileRange(const Histogram& histogram, double percent) {
+// Returns the distribution-free 95 % confidence interval of a percentile. Its
+// bounds are order statistics whose ranks follow from the normal approximation
+// of the binomial distribution. Unbounded above if the sample is too small.
+ConfidenceInterval PercentileInterval(const Histogram& histogram,
+                                      double percent) {
   const auto count = static_cast<double>(histogram.count());
   const double share = percent / 100;
-  const double spread = kDeviations * std::sqrt(count * share * (1 - share));
-  const double low = std::floor(count * share - spread);
-  const double high = std::ceil(count * share + spread) + 1;
+  const double half_width =
+      kNormalQuantile * std::sqrt(count * share * (1 - share));
+  const double low = std::floor(count * share - half_width);
+  const double high = std::ceil(count * share + half_width) + 1;
   const auto at = [&histogram](double rank) {
     return static_cast<double>(histogram.AtRank(static_cast<int64_t>(rank)));
   };
@@ -37,7 +40,8 @@ Range PercentileRange(const Histogram& histogram, double percent) {
           high > count ? std::numeric_limits<double>::infinity() : at(high)};
 }
 
-Range MeanRange(const Histogram& histogram) {
+// Returns the 95 % confidence interval of the mean.
+ConfidenceInterval MeanInterval(const Histogram& histogram) {
   const double mean = histogram.mean();
   double squares = 0;
   for (const Histogram::Bin& bin : histogram.Bins()) {
@@ -46,32 +50,35 @@ Range MeanRange(const Histogram& histogram) {
   }
   const auto count =
       static_cast<double>(std::max<int64_t>(1, histogram.count()));
-  const double spread = kDeviations * std::sqrt(squares) / count;
-  return {mean - spread, mean + spread};
+  const double half_width = kNormalQuantile * std::sqrt(squares) / count;
+  return {mean - half_width, mean + half_width};
 }
 
-// Of figures of which less is better.
-Verdict Judge(const Range& before, const Range& after) {
+// Compares the intervals of a figure for which lower is better.
+Verdict Judge(const ConfidenceInterval& before,
+              const ConfidenceInterval& after) {
   if (after.low > before.high) return Verdict::kWorse;
   if (after.high < before.low) return Verdict::kBetter;
   return Verdict::kSame;
 }
 
+// Adds the mean and the percentiles of one kind of time.
 void AddTimes(const std::string& prefix, const Histogram& before,
               const Histogram& after, std::vector<ComparedFigure>* figures) {
   if (before.count() == 0 || after.count() == 0) return;
-  figures->push_back({.name = prefix + "mean",
-                      .before = before.mean(),
-                      .after = after.mean(),
-                      .verdict = Judge(MeanRange(before), MeanRange(after))});
+  figures->push_back(
+      {.name = prefix + "mean",
+       .before = before.mean(),
+       .after = after.mean(),
+       .verdict = Judge(MeanInterval(before), MeanInterval(after))});
   for (const NamedPercentile& percentile : kPercentiles) {
     const double percent = percentile.percent;
     figures->push_back(
         {.name = prefix + percentile.name,
          .before = static_cast<double>(before.Percentile(percent)),
          .after = static_cast<double>(after.Percentile(percent)),
-         .verdict = Judge(PercentileRange(before, percent),
-                          PercentileRange(after, percent))});
+         .verdict = Judge(PercentileInterval(before, percent),
+                          PercentileInterval(after, percent))});
   }
 }
 
@@ -82,7 +89,7 @@ void AddDifference(const char* what, const std::string& before,
   differences->push_back(absl::StrCat(what, ": ", before, " and ", after));
 }
 
-double CpuPerCall(const Result& result) {
+double CpuNanosPerCall(const Result& result) {
   return result.cost.calls > 0 ? result.cost.thread_cpu_seconds * 1e9 /
                                      static_cast<double>(result.cost.calls)
                                : 0;
@@ -114,8 +121,8 @@ Comparison Compare(const Result& before, const Result& after) {
   AddTimes("compute ", before.statistics.compute, after.statistics.compute,
            &figures);
   figures.push_back({.name = "client cpu per call",
-                     .before = CpuPerCall(before),
-                     .after = CpuPerCall(after)});
+                     .before = CpuNanosPerCall(before),
+                     .after = CpuNanosPerCall(after)});
   std::vector<std::string>& differences = comparison.differences;
   const Setup& a = before.setup;
   const Setup& b = after.setup;
@@ -151,7 +158,7 @@ absl::StatusOr<GrowthLimit> ParseGrowthLimit(absl::string_view text) {
   const bool percent = absl::ConsumeSuffix(&growth, "%");
   if (!absl::SimpleAtod(growth, &limit.growth) || !(limit.growth >= 0)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\": write a growth such as 10%"));
+        absl::StrCat("\"", text, "\" needs a growth such as 10%"));
   }
   if (percent) limit.growth /= 100;
   return limit;
@@ -165,10 +172,11 @@ std::vector<std::string> Violations(const std::vector<GrowthLimit>& limits,
         comparison.figures.begin(), comparison.figures.end(),
         [&limit](const ComparedFigure& one) { return one.name == limit.name; });
     if (figure == comparison.figures.end()) {
-      lines.push_back(absl::StrCat(limit.name, " is not known of both runs"));
+      lines.push_back(
+          absl::StrCat(limit.name, " is not available for both runs"));
       continue;
     }
-    // Less throughput is what is worse.
+    // For throughput, lower is worse.
     const double growth = figure->unit == ComparedFigure::Unit::kPerSecond
                               ? -figure->Growth()
                               : figure->Growth();

@@ -4,10 +4,10 @@
 #include <chrono>
 
 #include "absl/strings/str_cat.h"
-#include "locus/client/client.h"
 #include "client/base/status_macros.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "locus/client/client.h"
 
 namespace locus::client::load {
 
@@ -22,17 +22,17 @@ absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
     CLIENT_RETURN_IF_ERROR(security->CheckAddress(server));
   }
   grpc::ChannelArguments arguments = MakeChannelArguments({});
-  // Channels to one address share their connection through a pool that belongs
-  // to the process, unless each has a pool of its own.
+  // By default, all channels of a process to the same address share one
+  // connection through a global subchannel pool.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // A call that fails is to be counted, not hidden.
+  // Failed calls are counted, so gRPC must not retry them.
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   count = std::max(count, static_cast<int>(servers.size()));
   for (int i = 0; i < count; ++i) {
     channels.push_back(
         MakeChannel(servers[i % servers.size()], arguments, *security));
-    // All connect at the same time.
+    // Starts connecting, so that all channels connect in parallel.
     channels.back()->GetState(/*try_to_connect=*/true);
   }
   const auto deadline = std::chrono::system_clock::now() +
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
     if (!channels[i]->WaitForConnected(deadline)) {
       return absl::UnavailableError(
           absl::StrCat("cannot reach ", servers[i % servers.size()], ": ", i,
-                       " of ", count, " connections could be made in time"));
+                       " of ", count, " connections were established in time"));
     }
   }
   return channels;

@@ -1,4 +1,4 @@
-// Connections of their own for a load.
+// Dedicated connections for a load test.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,13 @@ class Channel;
 
 namespace locus::client::load {
 
-// As many connections as asked for, each a socket of its own, all connected;
-// to a list of servers with commas, to each in turn, and one to each at least;
-// to a name of several servers (dns:), one of each connection to every server.
-// INVALID_ARGUMENT if `addresses` or `security` make no sense; UNAVAILABLE if
-// that takes longer than the time given.
+// Opens `count` channels, each with a socket of its own, and waits until all
+// are connected. With a comma-separated list of addresses, the channels are
+// assigned to the servers in round-robin order, at least one to each. With a
+// dns: name of several servers, every channel connects to every server.
+//
+// INVALID_ARGUMENT if `addresses` or `security` is invalid; UNAVAILABLE if the
+// channels are not connected within `timeout_nanos`.
 absl::StatusOr<std::vector<std::shared_ptr<grpc::Channel>>> OpenConnections(
     const std::string& addresses, int count, int64_t timeout_nanos,
     const SecurityOptions& security = {});

@@ -28,7 +28,8 @@ std::string Row(const char* span, const Interval& interval) {
       micros(interval.service_p99), "\n");
 }
 
-Interval Whole(const Result& result) {
+// Returns the whole measurement as one interval.
+Interval WholeRun(const Result& result) {
   const Statistics& statistics = result.statistics;
   const double begin = result.setup.warm_up_seconds;
   return {.from_seconds = begin,
@@ -55,7 +56,7 @@ std::string CsvReport(const Report& report) {
                                                                      : "second",
                 interval);
   }
-  return text + Row("all", Whole(result));
+  return text + Row("all", WholeRun(result));
 }
 
 }  // namespace locus::client::load

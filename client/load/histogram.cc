@@ -7,26 +7,28 @@
 namespace locus::client::load {
 namespace {
 
-// Times below 2 * kHalf have a bin each. From there on every doubling has kHalf
-// bins, of twice the width of those before: at most 1/1024 of their times.
-constexpr int kHalfBits = 10;
-constexpr int64_t kHalf = int64_t{1} << kHalfBits;
+// Times below 2 * kBinsPerOctave have a bin each. Each octave (doubling) above
+// has kBinsPerOctave bins, which are twice as wide as those of the octave
+// below: at most 1/1024 of the times in them.
+constexpr int kOctaveBits = 10;
+constexpr int64_t kBinsPerOctave = int64_t{1} << kOctaveBits;
 
+// Returns the base-2 logarithm of the width of the bin of a time.
 int Shift(int64_t nanos) {
   const int width = std::bit_width(static_cast<uint64_t>(nanos));
-  return std::max(0, width - (kHalfBits + 1));
+  return std::max(0, width - (kOctaveBits + 1));
 }
 
 int64_t IndexOf(int64_t nanos) {
   const int shift = Shift(nanos);
-  return shift * kHalf + (nanos >> shift);
+  return shift * kBinsPerOctave + (nanos >> shift);
 }
 
-// The longest time of a bin.
-int64_t LongestOf(int64_t index) {
-  if (index < 2 * kHalf) return index;
-  const int64_t shift = index / kHalf - 1;
-  return ((index - shift * kHalf + 1) << shift) - 1;
+// Returns the largest time of a bin.
+int64_t LargestOf(int64_t index) {
+  if (index < 2 * kBinsPerOctave) return index;
+  const int64_t shift = index / kBinsPerOctave - 1;
+  return ((index - shift * kBinsPerOctave + 1) << shift) - 1;
 }
 
 }  // namespace
@@ -64,11 +66,12 @@ double Histogram::mean() const {
 }
 
 int64_t Histogram::Percentile(double percent) const {
-  // 99.9 is no binary fraction: without the allowance, of 1000 times the one
-  // ranked 999 might be taken for the one ranked 1000.
-  constexpr double kAllowance = 1e-6;
+  // Tolerance for percentages such as 99.9 that are not binary fractions:
+  // without it, the 99.9th percentile of 1000 times might have rank 1000
+  // instead of 999.
+  constexpr double kTolerance = 1e-6;
   return AtRank(static_cast<int64_t>(
-      std::ceil(percent / 100 * static_cast<double>(count_) - kAllowance)));
+      std::ceil(percent / 100 * static_cast<double>(count_) - kTolerance)));
 }
 
 int64_t Histogram::AtRank(int64_t rank) const {
@@ -77,14 +80,14 @@ int64_t Histogram::AtRank(int64_t rank) const {
   int64_t passed = 0;
   for (int64_t i = IndexOf(min_);; ++i) {
     passed += counts_[i];
-    if (passed >= rank) return std::clamp(LongestOf(i), min_, max_);
+    if (passed >= rank) return std::clamp(LargestOf(i), min_, max_);
   }
 }
 
 std::vector<Histogram::Bin> Histogram::Bins() const {
   std::vector<Bin> bins;
   for (int64_t i = 0; i < static_cast<int64_t>(counts_.size()); ++i) {
-    if (counts_[i] > 0) bins.push_back({LongestOf(i), counts_[i]});
+    if (counts_[i] > 0) bins.push_back({LargestOf(i), counts_[i]});
   }
   return bins;
 }
@@ -94,12 +97,12 @@ Histogram Histogram::FromBins(const std::vector<Bin>& bins,
   Histogram histogram;
   for (const Bin& bin : bins) histogram.Record(bin.nanos, bin.count);
   if (histogram.count_ == 0) return histogram;
-  // The exact figures lie within their bins, unless the file was meddled with.
-  const auto within = [](int64_t nanos, int64_t bound) {
+  // Ignores exact values outside of their bins, which a modified file may have.
+  const auto same_bin = [](int64_t nanos, int64_t bound) {
     return IndexOf(std::clamp<int64_t>(nanos, 0, kMaxNanos)) == IndexOf(bound);
   };
-  if (within(exact.min, histogram.min_)) histogram.min_ = exact.min;
-  if (within(exact.max, histogram.max_)) histogram.max_ = exact.max;
+  if (same_bin(exact.min, histogram.min_)) histogram.min_ = exact.min;
+  if (same_bin(exact.max, histogram.max_)) histogram.max_ = exact.max;
   if (exact.sum > 0) histogram.sum_ = exact.sum;
   return histogram;
 }

@@ -1,4 +1,4 @@
-// Times counted with three significant digits, from a nanosecond to an hour.
+// Histogram of latencies with three significant digits.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +6,19 @@
 
 namespace locus::client::load {
 
-// A high-dynamic-range histogram: the width of a bin is at most a thousandth of
-// the times in it, so that a percentile of an hour is as exact as one of a
-// microsecond, and memory does not grow with what is counted. Smallest, largest
-// and mean are exact.
+// Histogram of times between 0 and one hour with logarithmic buckets that are
+// subdivided linearly, like HdrHistogram (Gil Tene, http://hdrhistogram.org).
+// The width of a bin is at most 1/1024 of the times in it, so that percentiles
+// have the same relative precision at all magnitudes. Memory is constant.
+// Minimum, maximum and mean are exact.
+//
+// Not thread-safe.
 class Histogram {
  public:
-  // What is longer is counted as this long.
+  // Maximum time; longer times are recorded as this value.
   static constexpr int64_t kMaxNanos = int64_t{3600} * 1000 * 1000 * 1000;
 
-  // Times that count as the same, by the longest of them.
+  // One bin, represented by its largest time.
   struct Bin {
     int64_t nanos = 0;
     int64_t count = 0;
@@ -23,33 +26,35 @@ class Histogram {
 
   Histogram();
 
-  // What is negative is counted as zero.
+  // Records a time `count` times. Negative times are recorded as 0.
   void Record(int64_t nanos, int64_t count = 1);
+  // Adds the contents of another histogram.
   void Add(const Histogram& other);
   void Clear();
 
+  // Summary statistics; all are 0 for an empty histogram.
   int64_t count() const { return count_; }
-  // All are 0 while nothing is counted.
   int64_t min() const { return count_ == 0 ? 0 : min_; }
   int64_t max() const { return max_; }
   double sum() const { return sum_; }
   double mean() const;
 
-  // The smallest time that at least `percent` of all do not exceed, rounded up
-  // within its bin.
+  // Returns the smallest time such that at least `percent` percent of all times
+  // do not exceed it, rounded up to the end of its bin.
   int64_t Percentile(double percent) const;
-  // The time with that rank, 1 being the smallest; ranks out of range are taken
-  // as the nearest.
+  // Returns the time of that rank, counted from 1 for the smallest time. Ranks
+  // out of range are clamped.
   int64_t AtRank(int64_t rank) const;
 
-  // Those that are not empty, shortest times first.
+  // Returns the non-empty bins in increasing order.
   std::vector<Bin> Bins() const;
-  // What Bins gave, with the figures that are exact.
+  // The statistics that cannot be restored exactly from bins.
   struct Exact {
     int64_t min = 0;
     int64_t max = 0;
     double sum = 0;
   };
+  // Restores a histogram from the result of Bins() and its exact statistics.
   static Histogram FromBins(const std::vector<Bin>& bins, const Exact& exact);
 
  private:

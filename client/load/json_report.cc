@@ -85,10 +85,10 @@ Json SearchJson(const Search& search) {
   for (const Trial& trial : search.trials) {
     trials.push_back({{"rate", trial.rate},
                       {"throughput", trial.throughput},
-                      {"holds", trial.holds},
+                      {"holds", trial.meets_slos},
                       {"violations", trial.violations}});
   }
-  Json json = {{"limits", search.limits}};
+  Json json = {{"limits", search.slos}};
   json["best_rate"] = search.best.has_value() ? Json(*search.best) : Json();
   json["reached_max"] = search.reached_max;
   json["trials"] = std::move(trials);
@@ -114,7 +114,8 @@ Json StatusesJson(const Statistics& statistics) {
   return json;
 }
 
-// Each kind of time, by the name it has in the document.
+// Calls visit(name, histogram) for each histogram, with its name in the JSON
+// document.
 template <typename AnyStatistics, typename Visitor>
 void ForEachHistogram(AnyStatistics& statistics, Visitor visit) {
   visit("latency", statistics.latency);
@@ -189,7 +190,7 @@ std::string JsonReport(const Report& report) {
                      json[absl::StrCat(name, "_us")] = TimesJson(histogram);
                    });
   json["client"] = CostJson(result.cost);
-  json["warnings"] = Doubts(result);
+  json["warnings"] = MeasurementWarnings(result);
   json["violations"] = report.violations;
   if (report.search.has_value()) json["search"] = SearchJson(*report.search);
   json["timeline"] = Json::array();
@@ -204,17 +205,16 @@ std::string JsonReport(const Report& report) {
 }
 
 absl::StatusOr<Result> ParseJsonReport(absl::string_view text) {
-  // The library throws.
+  // nlohmann::json reports errors as exceptions.
   try {
     const Json json = Json::parse(text.begin(), text.end());
     if (!json.is_object() || json.value("format", "") != kFormat) {
-      return absl::InvalidArgumentError(
-          "is not a run saved by locus load as JSON");
+      return absl::InvalidArgumentError("is not a JSON report of locus load");
     }
     return ReadResult(json);
   } catch (const Json::exception& error) {
     return absl::InvalidArgumentError(
-        absl::StrCat("is not a saved run: ", error.what()));
+        absl::StrCat("is not a valid report: ", error.what()));
   }
 }
 

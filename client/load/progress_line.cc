@@ -9,12 +9,12 @@
 namespace locus::client::load {
 namespace {
 
-// To the beginning of the line, and empty what is right of it.
-constexpr char kClear[] = "\r\x1b[K";
+// Moves to the beginning of the line and erases it (ANSI escape sequence).
+constexpr char kEraseLine[] = "\r\x1b[K";
 
 }  // namespace
 
-std::string LiveLine(const Interval& interval, bool warm_up) {
+std::string FormatProgressLine(const Interval& interval, bool warm_up) {
   const double seconds = interval.to_seconds - interval.from_seconds;
   const auto nanos = [](int64_t count) {
     return FormatNanos(static_cast<double>(count));
@@ -31,25 +31,27 @@ std::string LiveLine(const Interval& interval, bool warm_up) {
   return line;
 }
 
-LiveReporter::LiveReporter(LiveOptions options)
+ProgressLine::ProgressLine(ProgressLineOptions options)
     : options_(std::move(options)) {}
 
-void LiveReporter::On(const Interval& interval) {
+void ProgressLine::Update(const Interval& interval) {
   if (options_.quiet) return;
-  const std::string line = absl::StrCat(
-      options_.prefix,
-      LiveLine(interval, interval.from_seconds < options_.warm_up_seconds));
+  const std::string line =
+      absl::StrCat(options_.prefix,
+                   FormatProgressLine(interval, interval.from_seconds <
+                                                    options_.warm_up_seconds));
   if (options_.columns == 0) {
     options_.write(line + "\n");
     return;
   }
   drawn_ = true;
-  // The last column would wrap on some terminals.
-  options_.write(absl::StrCat(kClear, line.substr(0, options_.columns - 1)));
+  // Leaves the last column free, since some terminals wrap there.
+  options_.write(
+      absl::StrCat(kEraseLine, line.substr(0, options_.columns - 1)));
 }
 
-void LiveReporter::Finish() {
-  if (drawn_) options_.write(kClear);
+void ProgressLine::Clear() {
+  if (drawn_) options_.write(kEraseLine);
   drawn_ = false;
 }
 

@@ -1,5 +1,4 @@
-// How a run is getting on: a line that is redrawn on a terminal, plain lines
-// elsewhere.
+// Progress of a run: one line that is redrawn on a terminal, or plain lines.
 #pragma once
 
 #include <functional>
@@ -10,30 +9,35 @@
 
 namespace locus::client::load {
 
+// Formats an interval, as in
 // "3s  1000/s  0 failed  4 in flight  p50 180us  p99 1.21ms  max 2.04ms".
-std::string LiveLine(const Interval& interval, bool warm_up);
+std::string FormatProgressLine(const Interval& interval, bool warm_up);
 
-struct LiveOptions {
-  // Columns of the terminal; 0: there is none, write plain lines.
+struct ProgressLineOptions {
+  // Width of the terminal; 0 if the output is not a terminal, which writes
+  // plain lines.
   int columns = 0;
   bool quiet = false;
-  // Intervals that begin before are of the warm-up.
+  // Duration of the warm-up. Intervals that begin earlier are marked.
   double warm_up_seconds = 0;
-  // Stands before every line unless empty, as for a trial of a search.
+  // Prefix of every line, such as the rate of a trial of a search.
   std::string prefix = "";
+  // Writes text to the terminal.
   std::function<void(absl::string_view)> write;
 };
 
-class LiveReporter {
+// Displays the progress of a run. Not thread-safe.
+class ProgressLine {
  public:
-  explicit LiveReporter(LiveOptions options);
+  explicit ProgressLine(ProgressLineOptions options);
 
-  void On(const Interval& interval);
-  // Removes the line.
-  void Finish();
+  // Displays an interval that has ended.
+  void Update(const Interval& interval);
+  // Erases the line from the terminal.
+  void Clear();
 
  private:
-  const LiveOptions options_;
+  const ProgressLineOptions options_;
   bool drawn_ = false;
 };
 

@@ -6,6 +6,7 @@
 namespace locus::client::load {
 namespace {
 
+// Returns the HELP and TYPE lines of a metric.
 std::string Head(const char* name, const char* type, const char* help) {
   return absl::StrCat("# HELP ", name, " ", help, "\n# TYPE ", name, " ", type,
                       "\n");
@@ -13,7 +14,7 @@ std::string Head(const char* name, const char* type, const char* help) {
 
 std::string Number(double value) { return absl::StrFormat("%.9g", value); }
 
-// What stands in braces beside every sample.
+// Returns the labels that every sample has.
 std::string Labels(const Setup& setup) {
   const std::string method = absl::StrReplaceAll(
       setup.method, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}});
@@ -47,7 +48,7 @@ std::string Calls(const std::string& labels, const Statistics& statistics) {
   constexpr char kName[] = "locus_load_calls_total";
   std::string text = Head(kName, "counter", "Calls by status.");
   for (int code = 0; code < kCodeCount; ++code) {
-    // OK is there even at zero, for rules to divide by.
+    // OK is always exported, so that rules can divide by it.
     if (code > 0 && statistics.by_code[code] == 0) continue;
     absl::StrAppend(
         &text, kName, "{", labels, ",code=\"",
@@ -65,38 +66,39 @@ std::string PrometheusReport(const Report& report) {
   const std::string labels = Labels(result.setup);
   std::string text = absl::StrCat(
       Summary("locus_load_latency_seconds",
-              "From the intended start of a call to its end.", labels,
+              "Time from the intended start of a call to its end.", labels,
               statistics.latency),
       Summary("locus_load_service_seconds",
-              "From the actual start of a call to its end.", labels,
+              "Time from the actual start of a call to its end.", labels,
               statistics.service),
       Summary("locus_load_server_queue_seconds",
-              "How long calls waited in the server.", labels, statistics.queue),
+              "Time of calls in the queue of the server.", labels,
+              statistics.queue),
       Summary("locus_load_server_compute_seconds",
-              "How long the server worked on calls.", labels,
-              statistics.compute),
+              "Time of computation in the server.", labels, statistics.compute),
       Summary("locus_load_send_delay_seconds",
-              "By how much calls left later than intended.", labels,
-              statistics.delay),
+              "Delay between the intended and the actual start of a call.",
+              labels, statistics.delay),
       Calls(labels, statistics));
   absl::StrAppend(
       &text,
       Gauge("locus_load_offered_calls_per_second",
-            "Calls a second that were to be made; 0 in closed loop.", labels,
+            "Scheduled calls per second; 0 for a closed loop.", labels,
             result.setup.offered_rate),
       Gauge("locus_load_succeeded_calls_per_second",
-            "Calls a second that succeeded.", labels, result.Throughput()),
+            "Successful calls per second.", labels, result.Throughput()),
       Gauge("locus_load_error_ratio",
-            "Calls that failed or were not sent, of all.", labels,
+            "Fraction of scheduled calls that failed or were not sent.", labels,
             result.ErrorShare()),
-      Gauge("locus_load_measured_seconds", "How long was measured.", labels,
-            result.measured_seconds),
+      Gauge("locus_load_measured_seconds", "Duration of the measurement.",
+            labels, result.measured_seconds),
       Gauge("locus_load_client_cpu_seconds",
-            "Processor time of the client's sending and receiving threads.",
-            labels, result.cost.thread_cpu_seconds));
+            "CPU time of the client's sending and receiving threads.", labels,
+            result.cost.thread_cpu_seconds));
   if (report.search.has_value() && report.search->best.has_value()) {
-    text += Gauge("locus_load_highest_calls_per_second",
-                  "The highest rate that held.", labels, *report.search->best);
+    text +=
+        Gauge("locus_load_highest_calls_per_second",
+              "Highest rate that met the SLOs.", labels, *report.search->best);
   }
   return text;
 }

@@ -6,12 +6,13 @@
 namespace locus::client::load {
 namespace {
 
+// Returns the number of calls of a segment.
 double CallsOf(const RateSegment& segment) {
   return segment.seconds * (segment.from_rate + segment.to_rate) / 2;
 }
 
-// The positive root of from t + slope t^2 / 2 = calls, in the form that does
-// not subtract numbers that are nearly equal.
+// Returns the positive root t of from * t + slope * t^2 / 2 = calls, in the
+// form that avoids cancellation.
 double TimeWithin(const RateSegment& segment, double calls) {
   if (calls <= 0) return 0;
   const double slope = (segment.to_rate - segment.from_rate) / segment.seconds;
@@ -33,10 +34,10 @@ RateProfile::RateProfile(std::vector<RateSegment> segments)
 std::optional<double> RateProfile::TimeOf(double calls) const {
   double begin = 0;
   for (const RateSegment& segment : segments_) {
-    const double here = CallsOf(segment);
-    // What is due at the very end of a segment belongs to the next.
-    if (calls < here) return begin + TimeWithin(segment, calls);
-    calls -= here;
+    const double segment_calls = CallsOf(segment);
+    // A call that is due exactly at the end of a segment belongs to the next.
+    if (calls < segment_calls) return begin + TimeWithin(segment, calls);
+    calls -= segment_calls;
     begin += segment.seconds;
   }
   return std::nullopt;

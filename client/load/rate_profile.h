@@ -1,4 +1,4 @@
-// How many calls a second are wanted, as a function of time.
+// Rate of calls as a function of time.
 #pragma once
 
 #include <optional>
@@ -6,25 +6,25 @@
 
 namespace locus::client::load {
 
-// A stretch of time in which the rate goes straight from one value to another.
+// A time span in which the rate changes linearly from one value to another.
 struct RateSegment {
   double seconds = 0;
-  // Calls a second.
+  // Rates in calls per second.
   double from_rate = 0;
   double to_rate = 0;
 };
 
-// Segments one after the other: one of equal ends is a constant rate, several
-// are steps, one of different ends is a ramp.
+// A sequence of segments. One segment with equal rates is a constant rate,
+// several are steps, and a segment with different rates is a ramp. Immutable.
 class RateProfile {
  public:
   explicit RateProfile(std::vector<RateSegment> segments);
 
   double seconds() const { return seconds_; }
-  // Calls in all.
+  // Total number of calls, which may be fractional.
   double call_count() const { return call_count_; }
-  // The time, in seconds, by which `calls` are due, which may be a fraction;
-  // nothing if there are never as many.
+  // Returns the time in seconds at which the cumulative number of calls reaches
+  // `calls`, which may be fractional; nullopt if it never does.
   std::optional<double> TimeOf(double calls) const;
 
  private:

@@ -6,8 +6,8 @@
 namespace locus::client::load {
 namespace {
 
-// Rates below this many calls a second are not worth a search.
-constexpr double kLeastRate = 0.1;
+// Minimum rate in calls per second; the search ends below it.
+constexpr double kMinRate = 0.1;
 
 }  // namespace
 
@@ -20,10 +20,10 @@ std::optional<double> RateSearch::Next() const {
   return rate_;
 }
 
-void RateSearch::Report(bool holds) {
+void RateSearch::Report(bool meets_slos) {
   if (over_) return;
   ++trials_;
-  if (holds) {
+  if (meets_slos) {
     failures_at_rate_ = 0;
     best_ = rate_;
   } else if (++failures_at_rate_ < 2 && trials_ < options_.max_trials) {
@@ -41,7 +41,7 @@ void RateSearch::Advance() {
     over_ = reached_max();
   } else if (!best_.has_value()) {
     rate_ = *lowest_failed_ / 2;
-    over_ = rate_ < kLeastRate;
+    over_ = rate_ < kMinRate;
   } else {
     rate_ = std::sqrt(*best_ * *lowest_failed_);
     over_ = *lowest_failed_ / *best_ <= options_.ratio;

@@ -1,4 +1,4 @@
-// The search for the highest rate that holds.
+// Search for the highest rate that meets the SLOs.
 #pragma once
 
 #include <optional>
@@ -7,31 +7,36 @@
 namespace locus::client::load {
 
 struct RateSearchOptions {
-  // Where to begin, and how far to go, in calls a second.
+  // Rate of the first trial, in calls per second.
   double first_rate = 100;
+  // Maximum rate to try, in calls per second.
   double max_rate = 1e6;
-  // Ends when the highest rate that held and the lowest that did not are closer
-  // than this ratio.
+  // The search ends when the lowest failed rate and the highest passed rate
+  // differ by less than this ratio.
   double ratio = 1.05;
   int max_trials = 40;
 };
 
-// Doubles the rate until one does not hold, then halves the gap, in ratios. A
-// rate is given up only if it fails twice: a pause of the machine during one
-// trial is not the server's limit. Whoever has it tries what Next says and
-// reports how that went.
+// Exponential search followed by bisection on a logarithmic scale: doubles the
+// rate until a trial fails, then tries the geometric mean of the highest rate
+// that passed and the lowest that failed. A rate counts as failed only if two
+// trials fail, so that a pause of the machine during one trial is not mistaken
+// for the limit of the server.
+//
+// The class only decides; the caller runs a trial at the rate of Next() and
+// passes the outcome to Report(). Not thread-safe.
 class RateSearch {
  public:
   explicit RateSearch(const RateSearchOptions& options);
 
-  // The rate to try; nothing once the search is over.
+  // Returns the rate of the next trial; nullopt once the search has ended.
   std::optional<double> Next() const;
-  // Of a trial at the rate that Next named.
-  void Report(bool holds);
+  // Reports whether the trial at the rate of Next() met the SLOs.
+  void Report(bool meets_slos);
 
-  // The highest that held; nothing if none did.
+  // Returns the highest rate that passed; nullopt if none did.
   std::optional<double> best() const { return best_; }
-  // Whether even the highest allowed rate held, so that the limit is above it.
+  // Whether the maximum rate passed, so that the actual limit is higher.
   bool reached_max() const { return best_ == options_.max_rate; }
 
  private:

@@ -1,4 +1,4 @@
-// What a run has to show, and the forms in which programs read it.
+// Reports of a load test in machine-readable formats.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,41 @@
 
 namespace locus::client::load {
 
-// One step of a search.
+// One trial of a search.
 struct Trial {
   double rate = 0;
   double throughput = 0;
-  bool holds = false;
-  // Why not.
+  bool meets_slos = false;
+  // The SLOs that the trial missed, in words.
   std::vector<std::string> violations;
 };
 
+// A search for the highest rate that meets the SLOs.
 struct Search {
-  // As they were written: "p99=5ms".
-  std::vector<std::string> limits;
+  // The SLOs as the user wrote them, such as "p99=5ms".
+  std::vector<std::string> slos;
   std::vector<Trial> trials;
-  // The highest rate that held; nothing if none did.
+  // The highest rate that met the SLOs; unset if none did.
   std::optional<double> best;
-  // The limit is beyond what the search was allowed to try.
+  // The maximum rate of the search met the SLOs, so the limit is higher.
   bool reached_max = false;
 };
 
 struct Report {
-  // Of a search, the run at the best rate, or the last one.
+  // The result of the run; for a search, of the trial at the best rate, or of
+  // the last trial if none met the SLOs.
   Result result;
   std::optional<Search> search;
-  // Of the limits that make the command fail.
+  // Violations that make the command fail, in words.
   std::vector<std::string> violations;
 };
 
-// The percentiles of every report.
+// One of the percentiles that all reports contain.
 struct NamedPercentile {
   double percent;
-  // "p99.9".
+  // Name, such as "p99.9".
   const char* name;
-  // "0.999".
+  // Quantile label of Prometheus, such as "0.999".
   const char* quantile;
 };
 constexpr NamedPercentile kPercentiles[] = {
@@ -51,18 +53,19 @@ constexpr NamedPercentile kPercentiles[] = {
     {95, "p95", "0.95"},        {99, "p99", "0.99"}, {99.9, "p99.9", "0.999"},
     {99.99, "p99.99", "0.9999"}};
 
-// Everything, with the histograms, on one line; times are microseconds unless
-// their name says otherwise.
+// Formats the complete report, including histograms, as one line of JSON. Times
+// are in microseconds unless their key has another unit.
 std::string JsonReport(const Report& report);
-// A run saved as JSON, as far as a comparison needs it. INVALID_ARGUMENT says
-// what is wrong with it.
+// Parses the parts of a JSON report that Compare() needs. INVALID_ARGUMENT if
+// the text is not a JSON report.
 absl::StatusOr<Result> ParseJsonReport(absl::string_view text);
 
-// A row for each second and one for all that was measured, with a header.
+// Formats the report as CSV: a header, one row per second, and one row for the
+// whole measurement.
 std::string CsvReport(const Report& report);
 
-// Prometheus' text format, for a file that the node exporter collects or for a
-// push gateway.
+// Formats the report in the Prometheus text format, for the textfile collector
+// of the node exporter or a push gateway.
 std::string PrometheusReport(const Report& report);
 
 }  // namespace locus::client::load

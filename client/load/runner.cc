@@ -10,21 +10,26 @@
 namespace locus::client::load {
 namespace {
 
+// Length of the intervals of the timeline.
 constexpr int64_t kIntervalNanos = int64_t{1000} * 1000 * 1000;
-constexpr absl::Duration kPoll = absl::Milliseconds(10);
-constexpr int64_t kPatienceNanos = int64_t{2} * 1000 * 1000 * 1000;
-// How late the last calls may leave: a busy machine stops for that long.
+// Interval at which the supervisor checks the workers.
+constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
+// Time that calls in flight have to end after an interruption.
+constexpr int64_t kCancelAfterNanos = int64_t{2} * 1000 * 1000 * 1000;
+// Minimum time by which the last calls may start late, for pauses of a busy
+// machine.
 constexpr int64_t kGraceNanos = int64_t{1000} * 1000 * 1000;
-// Threads are made before the run begins.
+// Time between the creation of the threads and the start of the run.
 constexpr int64_t kLeadNanos = int64_t{5} * 1000 * 1000;
 
-// The part of `whole` for one of `count`; all parts together are `whole`.
-int Share(int whole, int index, int count) {
-  return whole / count + (index < whole % count ? 1 : 0);
+// Returns part number `index` of `total` divided into `count` nearly equal
+// parts.
+int Share(int total, int index, int count) {
+  return total / count + (index < total % count ? 1 : 0);
 }
 
-// A sender that is late may go on for a little, so that a hiccup near the end
-// loses no calls.
+// Returns the time after which no call is sent. An open-loop run may exceed its
+// length a little, so that a pause near the end does not lose calls.
 int64_t LastSend(const RunOptions& options) {
   if (options.make_schedule == nullptr) return options.length_nanos;
   return options.length_nanos +
@@ -38,7 +43,7 @@ std::unique_ptr<Worker> StartWorker(const RunOptions& options, int index,
   for (int i = index; i < channel_count; i += options.threads) {
     worker.channels.push_back(options.channels[i]);
   }
-  // Fewer connections than threads: some share one.
+  // With fewer connections than threads, threads share connections.
   if (worker.channels.empty()) {
     worker.channels.push_back(options.channels[index % channel_count]);
   }
@@ -59,12 +64,13 @@ std::unique_ptr<Worker> StartWorker(const RunOptions& options, int index,
   return std::make_unique<Worker>(std::move(worker));
 }
 
+// Runs the workers, divides time into intervals and collects the result.
 class Supervisor {
  public:
   explicit Supervisor(const RunOptions& options)
       : options_(options),
         cpu_before_(ProcessCpuSeconds()),
-        machine_before_(ReadMachineTime()),
+        system_before_(ReadSystemCpuTime()),
         start_(NowNanos() + kLeadNanos) {
     result_.setup = options.setup;
     for (int i = 0; i < options.threads; ++i) {
@@ -80,7 +86,8 @@ class Supervisor {
       HandleCancel(now);
     }
     const int64_t now = NowNanos() - start_;
-    // A sliver at the end is no row of its own, unless it is all there is.
+    // A short remainder at the end is not reported as an interval, unless it is
+    // the only one.
     if (now - interval_begin_ > kIntervalNanos / 2 ||
         result_.timeline.empty()) {
       EndInterval(now);
@@ -96,14 +103,17 @@ class Supervisor {
   }
 
   bool Cancelled() const {
-    return options_.canceller != nullptr && options_.canceller->cancelled();
+    return options_.cancellation != nullptr &&
+           options_.cancellation->cancelled();
   }
 
+  // Blocks for the poll interval, or until the run is cancelled.
   void Pause() {
-    Canceller never;
-    // One that is cancelled already would not let us wait.
-    (Cancelled() || options_.canceller == nullptr ? never : *options_.canceller)
-        .WaitFor(kPoll);
+    CancellationToken never;
+    // WaitFor() returns at once on a token that is already cancelled.
+    (Cancelled() || options_.cancellation == nullptr ? never
+                                                     : *options_.cancellation)
+        .WaitFor(kPollInterval);
   }
 
   void HandleCancel(int64_t now) {
@@ -113,7 +123,7 @@ class Supervisor {
       cancelled_at_ = now;
       for (const auto& worker : workers_) worker->StopSending();
     }
-    if (now > cancelled_at_ + kPatienceNanos) {
+    if (now > cancelled_at_ + kCancelAfterNanos) {
       for (const auto& worker : workers_) worker->CancelCalls();
     }
   }
@@ -155,9 +165,10 @@ class Supervisor {
       }
     }
     cost.process_cpu_seconds = ProcessCpuSeconds() - cpu_before_;
-    cost.machine_busy = BusyShare(machine_before_, ReadMachineTime());
-    // A server that does not keep up is still working off what it was sent; a
-    // slow trickle of calls may have ended before its time was over.
+    cost.machine_busy = BusyFraction(system_before_, ReadSystemCpuTime());
+    // The measurement ends with the last call or with the schedule, whichever
+    // is later: an overloaded server has a backlog when sending ends, and at
+    // low rates the last call ends before the schedule does.
     const int64_t sending_end =
         result_.interrupted ? std::min(cancelled_at_, options_.length_nanos)
                             : options_.length_nanos;
@@ -168,7 +179,7 @@ class Supervisor {
 
   const RunOptions& options_;
   const double cpu_before_;
-  const std::optional<MachineTime> machine_before_;
+  const std::optional<SystemCpuTime> system_before_;
   const int64_t start_;
   std::vector<std::unique_ptr<Worker>> workers_;
   int64_t interval_begin_ = 0;

@@ -13,13 +13,14 @@
 namespace locus::client::load {
 namespace {
 
+// Evenly spaced start times.
 class RegularSchedule final : public Schedule {
  public:
   explicit RegularSchedule(RateProfile profile)
       : profile_(std::move(profile)) {}
 
   std::optional<int64_t> Next() override {
-    // A sum of gaps would drift.
+    // Start times are computed from the index, since a sum of gaps would drift.
     const auto seconds = profile_.TimeOf(static_cast<double>(index_++));
     if (!seconds.has_value()) return std::nullopt;
     return FromSeconds(*seconds);
@@ -30,15 +31,16 @@ class RegularSchedule final : public Schedule {
   int64_t index_ = 0;
 };
 
-// A Poisson process of rate 1, in the time that the profile's calls keep.
+// A non-homogeneous Poisson process, by inversion (Cinlar, 1975): the arrivals
+// of a process of rate 1 are mapped through the inverse of the cumulative rate.
 class PoissonSchedule final : public Schedule {
  public:
   PoissonSchedule(RateProfile profile, uint64_t seed)
       : profile_(std::move(profile)), random_(seed) {}
 
   std::optional<int64_t> Next() override {
-    // The standard library's distributions differ between platforms; its
-    // generators do not. 53 bits: uniform in [0, 1).
+    // Uniform in [0, 1) with 53 bits. The distributions of the standard library
+    // differ between platforms; its generators do not.
     const double uniform = static_cast<double>(random_() >> 11) * 0x1p-53;
     calls_ -= std::log1p(-uniform);
     const auto seconds = profile_.TimeOf(calls_);
@@ -52,6 +54,7 @@ class PoissonSchedule final : public Schedule {
   double calls_ = 0;
 };
 
+// A fixed list of start times.
 class ReplaySchedule final : public Schedule {
  public:
   explicit ReplaySchedule(std::vector<int64_t> times)
@@ -67,6 +70,7 @@ class ReplaySchedule final : public Schedule {
   size_t next_ = 0;
 };
 
+// Every count-th start time of another schedule.
 class ShardSchedule final : public Schedule {
  public:
   ShardSchedule(std::unique_ptr<Schedule> schedule, int index, int count)
@@ -113,9 +117,9 @@ absl::StatusOr<std::vector<int64_t>> ParseReplay(absl::string_view text) {
           absl::StrCat("line ", line_number, ": ", nanos.status().message()));
     }
     if (!times.empty() && *nanos < times.back()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("line ", line_number, ": ", line,
-                       " is before the line above; times must be in order"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "line ", line_number, ": ", line,
+          " is earlier than the previous line; times must be in order"));
     }
     times.push_back(*nanos);
   }

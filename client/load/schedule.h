@@ -1,4 +1,4 @@
-// When calls are meant to start, whatever became of those before them.
+// Start times of the calls of an open-loop load test.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,40 @@
 
 namespace locus::client::load {
 
-// Start times in nanoseconds since the run began, none before the last. Nothing
-// in it depends on how the calls go: that is what makes the load open-loop.
+// A sequence of start times in nanoseconds since the start of the run, in
+// non-decreasing order. Start times do not depend on the progress of earlier
+// calls: the load is open-loop (Schroeder, Wierman and Harchol-Balter, "Open
+// Versus Closed: A Cautionary Tale", NSDI 2006). Not thread-safe.
 class Schedule {
  public:
   virtual ~Schedule() = default;
-  // The next one; nothing once there are no more.
+  // Returns the next start time; nullopt at the end of the schedule.
   virtual std::optional<int64_t> Next() = 0;
 };
 
 enum class Arrivals {
-  // As evenly as the rate allows; the first call at once.
+  // Evenly spaced calls; the first call starts at once.
   kRegular,
-  // As from many independent callers: gaps are exponential.
+  // A Poisson process, as from many independent clients: the gaps between calls
+  // are exponentially distributed.
   kPoisson,
 };
 
-// Follows the profile. The same seed gives the same times everywhere.
+// Makes a schedule that follows a rate profile. The same seed gives the same
+// start times on all platforms.
 std::unique_ptr<Schedule> MakeSchedule(RateProfile profile, Arrivals arrivals,
                                        uint64_t seed);
 
-// Just those times.
+// Makes a schedule of the given start times.
 std::unique_ptr<Schedule> MakeReplay(std::vector<int64_t> times);
 
-// Reads one start time a line, in seconds since the beginning or with a unit,
-// in order. Empty lines and what follows # are left out. INVALID_ARGUMENT names
-// the line.
+// Parses a list of start times, one per line and in increasing order, in
+// seconds since the start of the run or with a unit. Empty lines and comments
+// (from # to the end of the line) are ignored. INVALID_ARGUMENT names the line.
 absl::StatusOr<std::vector<int64_t>> ParseReplay(absl::string_view text);
 
-// Every `count`-th call of a schedule from the one of that index on, so that
-// `count` threads that have a copy each send it together.
+// Makes a schedule of every `count`-th call of another schedule, beginning with
+// number `index`. The shards 0 to count - 1 together contain every call once.
 std::unique_ptr<Schedule> MakeShard(std::unique_ptr<Schedule> schedule,
                                     int index, int count);
 

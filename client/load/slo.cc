@@ -13,24 +13,26 @@
 namespace locus::client::load {
 namespace {
 
-bool ParseName(absl::string_view name, Limit* limit) {
+// Parses the name of a metric. Returns false if it is invalid.
+bool ParseMetric(absl::string_view name, Slo* slo) {
   if (name == "errors") {
-    limit->of = Limit::Of::kErrors;
+    slo->metric = Slo::Metric::kErrors;
   } else if (name == "mean") {
-    limit->of = Limit::Of::kMean;
+    slo->metric = Slo::Metric::kMean;
   } else if (name == "max") {
-    limit->of = Limit::Of::kMax;
+    slo->metric = Slo::Metric::kMax;
   } else {
-    limit->of = Limit::Of::kPercentile;
+    slo->metric = Slo::Metric::kPercentile;
     return absl::StartsWith(name, "p") &&
-           absl::SimpleAtod(name.substr(1), &limit->percent) &&
-           limit->percent > 0 && limit->percent <= 100;
+           absl::SimpleAtod(name.substr(1), &slo->percent) &&
+           slo->percent > 0 && slo->percent <= 100;
   }
   return true;
 }
 
-std::string Show(const Limit& limit, double value) {
-  if (limit.of == Limit::Of::kErrors) {
+// Formats a value of the metric of an SLO.
+std::string FormatValue(const Slo& slo, double value) {
+  if (slo.metric == Slo::Metric::kErrors) {
     return absl::StrFormat("%.3g%%", 100 * value);
   }
   return std::isinf(value) ? "unknown, as no call succeeded"
@@ -39,60 +41,60 @@ std::string Show(const Limit& limit, double value) {
 
 }  // namespace
 
-absl::StatusOr<Limit> ParseLimit(absl::string_view text) {
-  Limit limit{.text = std::string(text)};
+absl::StatusOr<Slo> ParseSlo(absl::string_view text) {
+  Slo slo{.text = std::string(text)};
   const size_t equals = text.find('=');
   if (equals == absl::string_view::npos ||
-      !ParseName(text.substr(0, equals), &limit)) {
+      !ParseMetric(text.substr(0, equals), &slo)) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text,
                      "\" is not a limit; write p99=5ms, p99.9=20ms, mean=1ms, "
                      "max=1s or errors=0.1%"));
   }
   const absl::string_view bound = text.substr(equals + 1);
-  if (limit.of == Limit::Of::kErrors) {
+  if (slo.metric == Slo::Metric::kErrors) {
     const absl::StatusOr<double> share = ParseShare(bound);
     if (!share.ok()) return share.status();
-    limit.bound = *share;
-    return limit;
+    slo.bound = *share;
+    return slo;
   }
   const absl::StatusOr<int64_t> nanos = ParseNanos(bound);
   if (!nanos.ok()) return nanos.status();
-  limit.bound = static_cast<double>(*nanos);
-  return limit;
+  slo.bound = static_cast<double>(*nanos);
+  return slo;
 }
 
-double Measure(const Limit& limit, const Result& result) {
-  if (limit.of == Limit::Of::kErrors) return result.ErrorShare();
+double Measure(const Slo& slo, const Result& result) {
+  if (slo.metric == Slo::Metric::kErrors) return result.ErrorShare();
   const Histogram& latency = result.statistics.latency;
   if (latency.count() == 0) return std::numeric_limits<double>::infinity();
-  switch (limit.of) {
-    case Limit::Of::kMean:
+  switch (slo.metric) {
+    case Slo::Metric::kMean:
       return latency.mean();
-    case Limit::Of::kMax:
+    case Slo::Metric::kMax:
       return static_cast<double>(latency.max());
     default:
-      return static_cast<double>(latency.Percentile(limit.percent));
+      return static_cast<double>(latency.Percentile(slo.percent));
   }
 }
 
-std::vector<std::string> Violations(const std::vector<Limit>& limits,
+std::vector<std::string> Violations(const std::vector<Slo>& slos,
                                     const Result& result) {
   std::vector<std::string> lines;
-  for (const Limit& limit : limits) {
-    const double value = Measure(limit, result);
-    if (value <= limit.bound) continue;
-    lines.push_back(
-        absl::StrCat(limit.text.substr(0, limit.text.find('=')),
-                     limit.of == Limit::Of::kErrors ? " are " : " is ",
-                     Show(limit, value), ", above ", Show(limit, limit.bound)));
+  for (const Slo& slo : slos) {
+    const double value = Measure(slo, result);
+    if (value <= slo.bound) continue;
+    lines.push_back(absl::StrCat(
+        slo.text.substr(0, slo.text.find('=')),
+        slo.metric == Slo::Metric::kErrors ? " are " : " is ",
+        FormatValue(slo, value), ", above ", FormatValue(slo, slo.bound)));
   }
   return lines;
 }
 
-bool HasErrorLimit(const std::vector<Limit>& limits) {
-  return std::any_of(limits.begin(), limits.end(), [](const Limit& limit) {
-    return limit.of == Limit::Of::kErrors;
+bool HasErrorSlo(const std::vector<Slo>& slos) {
+  return std::any_of(slos.begin(), slos.end(), [](const Slo& slo) {
+    return slo.metric == Slo::Metric::kErrors;
   });
 }
 

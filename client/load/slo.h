@@ -1,4 +1,4 @@
-// Bounds on what a run may show, as in p99=5ms.
+// Service level objectives (SLOs) of a load test, such as p99=5ms.
 #pragma once
 
 #include <string>
@@ -10,27 +10,33 @@
 
 namespace locus::client::load {
 
-struct Limit {
-  enum class Of { kPercentile, kMean, kMax, kErrors };
-  Of of = Of::kPercentile;
+// An upper bound on one metric of a run.
+struct Slo {
+  enum class Metric { kPercentile, kMean, kMax, kErrors };
+  Metric metric = Metric::kPercentile;
+  // The percentile, for kPercentile.
   double percent = 0;
-  // Nanoseconds of latency from the intended start; for errors a share.
+  // Maximum latency from the intended start, in nanoseconds; for kErrors, the
+  // maximum error ratio.
   double bound = 0;
-  // As it was written.
+  // The SLO as the user wrote it.
   std::string text;
 };
 
-// "p50=2ms", "p99.9=20ms", "mean=1ms", "max=1s" or "errors=0.1%".
-absl::StatusOr<Limit> ParseLimit(absl::string_view text);
+// Parses an SLO: "p50=2ms", "p99.9=20ms", "mean=1ms", "max=1s" or
+// "errors=0.1%".
+absl::StatusOr<Slo> ParseSlo(absl::string_view text);
 
-// What the limit is about, in the run. A run in which no call succeeded has no
-// latency: it is infinite.
-double Measure(const Limit& limit, const Result& result);
+// Returns the metric of an SLO in the unit of Slo::bound. Latencies are
+// infinite if no call succeeded.
+double Measure(const Slo& slo, const Result& result);
 
-// A line for each limit that the run exceeds: "p99 is 7.1ms, above 5ms".
-std::vector<std::string> Violations(const std::vector<Limit>& limits,
+// Returns one line for each SLO that the run misses, such as
+// "p99 is 7.1ms, above 5ms".
+std::vector<std::string> Violations(const std::vector<Slo>& slos,
                                     const Result& result);
 
-bool HasErrorLimit(const std::vector<Limit>& limits);
+// Whether one of the SLOs bounds the error ratio.
+bool HasErrorSlo(const std::vector<Slo>& slos);
 
 }  // namespace locus::client::load

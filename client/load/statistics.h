@@ -1,4 +1,10 @@
-// What is known of calls that have ended, and of a whole run.
+// Statistics of finished calls and the result of a run.
+//
+// Latency is measured from the intended start of a call, service time from the
+// actual start. A client that starts calls late because the server is slow, and
+// measures from the actual start, omits exactly the slow periods from its
+// percentiles. This error is known as coordinated omission (Gil Tene, "How NOT
+// to Measure Latency", 2013); latency from the intended start avoids it.
 #pragma once
 
 #include <array>
@@ -12,36 +18,39 @@
 
 namespace locus::client::load {
 
-// One call; times are nanoseconds since the run began.
+// One finished call. Times are in nanoseconds since the start of the run.
 struct CallSample {
   int64_t intended = 0;
   int64_t started = 0;
   int64_t ended = 0;
   absl::StatusCode code = absl::StatusCode::kOk;
-  // As the server says in its trailers; unset if it did not.
+  // Queue and compute time from the server's trailers; unset if absent.
   std::optional<int64_t> queue_nanos = std::nullopt;
   std::optional<int64_t> compute_nanos = std::nullopt;
 };
 
-// The codes of the contract, OK to UNAUTHENTICATED.
+// Number of gRPC status codes, from OK to UNAUTHENTICATED.
 constexpr int kCodeCount = 17;
 
-// Sums over calls. Times are of those that succeeded: an error is often fast,
-// and would make a server that refuses look like one that is quick.
+// Aggregated calls. Latency, service, queue and compute times only include
+// successful calls: errors are often fast, and would make a server that rejects
+// calls look fast. Not thread-safe.
 struct Statistics {
-  // From the intended start to the end: what a caller who does not wait for the
-  // calls before has to wait.
+  // Time from the intended start to the end: the latency of a user whose
+  // requests do not depend on earlier calls.
   Histogram latency;
-  // From the actual start to the end.
+  // Time from the actual start to the end.
   Histogram service;
+  // Time in the server's queue, and time of computation.
   Histogram queue;
   Histogram compute;
-  // Of calls that failed, from the intended start.
+  // Time of failed calls, from the intended start.
   Histogram failed;
-  // By how much calls left late, whether they succeeded or not.
+  // Delay between the intended and the actual start, of all calls.
   Histogram delay;
+  // Number of calls by status code.
   std::array<int64_t, kCodeCount> by_code{};
-  // When the last one ended.
+  // End of the last call.
   int64_t last_end = 0;
 
   void Add(const CallSample& sample);
@@ -52,16 +61,18 @@ struct Statistics {
   int64_t failed_count() const { return failed.count(); }
 };
 
-// What a run was asked to do, for reports.
+// Description of a run for reports.
 struct Setup {
-  // "127.0.0.1:50051", or that it is in this process.
+  // Server address, such as "127.0.0.1:50051", or a description of an embedded
+  // server.
   std::string server;
-  // "/locus.v1.EncodingService/Encode".
+  // Full method name, such as "/locus.v1.EncodingService/Encode".
   std::string method;
   int64_t request_bytes = 0;
-  // "1000/s constant".
+  // Description of the load, such as "1000/s constant".
   std::string load;
-  // Mean over the measured time; 0 in closed loop, where the server decides.
+  // Mean rate of the measured period in calls per second; 0 for a closed loop,
+  // in which the server determines the rate.
   double offered_rate = 0;
   int connections = 0;
   int threads = 0;
@@ -69,15 +80,16 @@ struct Setup {
   double duration_seconds = 0;
 };
 
-// A stretch of a run, about a second long.
+// Statistics of about one second of a run.
 struct Interval {
   double from_seconds = 0;
   double to_seconds = 0;
   int64_t ok = 0;
   int64_t failed = 0;
-  // At its end.
+  // Calls in flight at the end of the interval.
   int64_t in_flight = 0;
-  // Of calls that ended in it, in nanoseconds.
+  // Latency percentiles of the calls that ended in the interval, in
+  // nanoseconds.
   int64_t p50 = 0;
   int64_t p90 = 0;
   int64_t p99 = 0;
@@ -87,44 +99,43 @@ struct Interval {
   int64_t service_p99 = 0;
 };
 
-// What the client itself took, over the whole run with its warm-up.
+// Resources that the client used during the run, including the warm-up.
 struct ClientCost {
   double wall_seconds = 0;
-  // Calls in that time, counted or not.
+  // Number of calls, including the warm-up.
   int64_t calls = 0;
-  // Processor time of the threads that send and receive.
+  // CPU time of the threads that send and receive.
   double thread_cpu_seconds = 0;
-  // Of the busiest of them, as a share of the wall time.
+  // CPU time of the busiest of these threads, as a fraction of the wall time.
   double busiest_thread = 0;
-  // Of the whole process, with gRPC's own threads and, if the server is in this
-  // process, with the server.
+  // CPU time of the process, including gRPC's threads and an embedded server.
   double process_cpu_seconds = 0;
-  // Of all processors of the machine, the share that was busy; unset where the
-  // system does not say.
+  // Busy fraction of all processors of the machine; unset if unknown.
   std::optional<double> machine_busy = std::nullopt;
 };
 
+// Result of a run.
 struct Result {
   Setup setup;
   Statistics statistics;
   std::vector<Interval> timeline;
   ClientCost cost;
-  // From the end of the warm-up to the end of the last call.
+  // Time from the end of the warm-up to the end of the last call.
   double measured_seconds = 0;
-  // Calls that were meant to start but never did, since the run was over.
+  // Number of scheduled calls that were never sent because the run had ended.
   int64_t unsent = 0;
-  // Calls that we cancelled because the run was interrupted.
+  // Number of calls that were cancelled because the run was interrupted.
   int64_t unfinished = 0;
-  // Calls that left late because too many were in flight.
+  // Number of calls that started late because max_in_flight was reached.
   int64_t held_back = 0;
-  // Calls that were not sent because the server had asked for a pause; they
-  // count as refused.
+  // Number of calls that were not sent because of the server's pushback. They
+  // count as rejected (UNAVAILABLE).
   int64_t withheld = 0;
   bool interrupted = false;
 
-  // Successful calls a second.
+  // Returns the number of successful calls per second.
   double Throughput() const;
-  // Of all calls that were to be made, the share that failed or was not sent.
+  // Returns the fraction of scheduled calls that failed or were not sent.
   double ErrorShare() const;
 };
 

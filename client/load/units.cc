@@ -16,7 +16,8 @@ constexpr std::pair<const char*, double> kSizeUnits[] = {
     {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"GB", 1e9},
     {"MB", 1e6},      {"kB", 1e3},      {"KB", 1e3},      {"B", 1}};
 
-// Three digits in all, as long as they are before or right after the point.
+// Formats a number with three significant digits, or more if it is at least
+// 1000.
 std::string ThreeDigits(double value) {
   if (value < 9.995) return absl::StrFormat("%.2f", value);
   if (value < 99.95) return absl::StrFormat("%.1f", value);
@@ -46,7 +47,7 @@ absl::StatusOr<double> ParseShare(absl::string_view text) {
   double share = 0;
   if (!absl::SimpleAtod(number, &share) || !(share >= 0 && share / unit <= 1)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("\"", text, "\" is not a share; write 0.1% or 0.001"));
+        absl::StrCat("\"", text, "\" is not a ratio; write 0.1% or 0.001"));
   }
   return share / unit;
 }
@@ -61,7 +62,7 @@ absl::StatusOr<int64_t> ParseBytes(absl::string_view text) {
     }
   }
   double count = 0;
-  // A message holds at most 2 GiB.
+  // Protobuf limits a message to 2 GiB.
   if (!absl::SimpleAtod(number, &count) ||
       !(count >= 1 / unit && count * unit < 2147483648.0)) {
     return absl::InvalidArgumentError(absl::StrCat(

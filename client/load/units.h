@@ -1,4 +1,4 @@
-// Times, shares and sizes as people write them.
+// Parsing and formatting of durations, ratios, sizes and rates with units.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,21 @@ namespace locus::client::load {
 
 constexpr double kNanosPerSecond = 1e9;
 
-// "5ms", "1.5s", "2m"; a number alone is seconds. INVALID_ARGUMENT unless it is
-// a time of at least 0 and at most an hour.
+// Parses a duration between 0 and one hour, such as "5ms", "1.5s" or "2m". A
+// number without a unit is in seconds.
 absl::StatusOr<int64_t> ParseNanos(absl::string_view text);
-// "0.1%" or "0.001"; from 0 to 1.
+// Parses a ratio between 0 and 1, such as "0.1%" or "0.001".
 absl::StatusOr<double> ParseShare(absl::string_view text);
-// "4096", "64KiB", "1.5MB".
+// Parses a size, such as "4096", "64KiB" or "1.5MB".
 absl::StatusOr<int64_t> ParseBytes(absl::string_view text);
 
-// Three significant digits: "820ns", "37.2us", "1.23ms", "61.5s".
+// Formats a duration with three significant digits, as in "820ns", "37.2us",
+// "1.23ms" or "61.5s".
 std::string FormatNanos(double nanos);
-// "19998" or "0.25": as many digits as a rate deserves.
+// Formats a rate: integers and rates from 1000 on without decimals, as in
+// "19998", others with three significant digits, as in "0.25".
 std::string FormatRate(double per_second);
-// "512 B", "1.5 MiB".
+// Formats a size, as in "512 B" or "1.5 MiB".
 std::string FormatBytes(int64_t bytes);
 
 double ToSeconds(int64_t nanos);

@@ -13,11 +13,11 @@
 namespace locus::client::load {
 namespace {
 
-// How soon a thread that sleeps hears that it should stop.
-constexpr int64_t kNapNanos = int64_t{20} * 1000 * 1000;
+// Maximum sleep of the sender between checks whether to stop.
+constexpr int64_t kMaxSleepNanos = int64_t{20} * 1000 * 1000;
 
-// A time in decimal, as trailers have them: microseconds unless another unit,
-// in nanoseconds, is given.
+// Returns the time in a trailer, a decimal number of units of `unit`
+// nanoseconds; nullopt if it is missing or malformed.
 std::optional<int64_t> TrailerNanos(const grpc::ClientContext& context,
                                     const char* key, int64_t unit = 1000) {
   const auto& trailers = context.GetServerTrailingMetadata();
@@ -34,23 +34,24 @@ std::optional<int64_t> TrailerNanos(const grpc::ClientContext& context,
 
 }  // namespace
 
-// Kept for the next call when it has ended: what is large is allocated once.
+// State of one call. Reused by later calls, to avoid allocations.
 struct Worker::Call {
-  // Held while the call is being launched: it may end before that is done.
+  // Held by Launch(), since the call may end before Launch() returns.
   std::mutex launching;
   std::optional<grpc::ClientContext> context;
   grpc::ByteBuffer response;
   grpc::Status status;
-  // Lives in memory of the context's call, so it goes first.
+  // Allocated in the arena of the context's call, so it is destroyed before the
+  // context.
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
   int64_t intended = 0;
   int64_t started = 0;
   size_t stub = 0;
-  bool under_way = false;
+  bool in_flight = false;
 };
 
 Worker::Worker(WorkerOptions options)
-    : options_(std::move(options)), rest_until_(options_.channels.size()) {
+    : options_(std::move(options)), pushback_until_(options_.channels.size()) {
   for (const auto& channel : options_.channels) {
     stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
   }
@@ -69,14 +70,14 @@ int64_t Worker::Now() const { return NowNanos() - options_.start; }
 void Worker::StopSending() {
   const std::lock_guard<std::mutex> lock(mutex_);
   stopped_ = true;
-  place_free_.notify_all();
+  slot_free_.notify_all();
 }
 
 void Worker::CancelCalls() {
   const std::lock_guard<std::mutex> lock(mutex_);
   cancelling_ = true;
   for (const auto& call : calls_) {
-    if (call->under_way) call->context->TryCancel();
+    if (call->in_flight) call->context->TryCancel();
   }
 }
 
@@ -98,15 +99,15 @@ WorkerTotals Worker::TakeTotals() {
 }
 
 void Worker::Send() {
-  SleepPrecisely();
+  DisableTimerSlack();
   int64_t unsent = 0;
   if (options_.schedule == nullptr) {
-    // From then on the end of one call is the start of another.
+    // Starts the first calls. From then on, Finish() starts the next call.
     for (int i = 0; i < options_.concurrency && WaitUntilDue(0); ++i) {
       if (Call* call = Acquire(); call != nullptr) Launch(call, Now());
     }
   } else {
-    unsent = Follow(*options_.schedule);
+    unsent = RunSchedule(*options_.schedule);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   totals_.unsent = unsent;
@@ -115,7 +116,7 @@ void Worker::Send() {
   ShutDownIfDone();
 }
 
-int64_t Worker::Follow(Schedule& schedule) {
+int64_t Worker::RunSchedule(Schedule& schedule) {
   std::optional<int64_t> due = schedule.Next();
   for (; due.has_value() && WaitUntilDue(*due); due = schedule.Next()) {
     if (options_.heed_pushback && Withhold(*due)) continue;
@@ -133,7 +134,7 @@ int64_t Worker::Follow(Schedule& schedule) {
 bool Worker::WaitUntilDue(int64_t intended) {
   int64_t now = Now();
   for (; now < intended && !stopped_; now = Now()) {
-    SleepUntil(options_.start + std::min(intended, now + kNapNanos));
+    SleepUntil(options_.start + std::min(intended, now + kMaxSleepNanos));
   }
   return !stopped_ && now < options_.end_nanos;
 }
@@ -142,7 +143,7 @@ Worker::Call* Worker::Acquire() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (in_flight_ >= options_.max_in_flight) {
     ++totals_.held_back;
-    place_free_.wait(lock, [this] {
+    slot_free_.wait(lock, [this] {
       return in_flight_ < options_.max_in_flight || stopped_;
     });
   }
@@ -159,14 +160,14 @@ Worker::Call* Worker::Acquire() {
 
 bool Worker::Withhold(int64_t intended) {
   const int64_t now = Now();
-  if (rest_until_[next_stub_ % stubs_.size()] <= now) return false;
+  if (pushback_until_[next_stub_ % stubs_.size()] <= now) return false;
   ++next_stub_;
   const std::lock_guard<std::mutex> lock(mutex_);
   Count({.intended = intended,
          .started = now,
          .ended = now,
          .code = absl::StatusCode::kUnavailable});
-  // It was no call, and cost next to nothing.
+  // Count() has counted a call, but none was made.
   --totals_.calls;
   ++totals_.withheld;
   return true;
@@ -174,10 +175,10 @@ bool Worker::Withhold(int64_t intended) {
 
 void Worker::Launch(Call* call, int64_t intended) {
   {
-    // CancelCalls may look at it from now on.
+    // CancelCalls() may access the context from now on.
     const std::lock_guard<std::mutex> lock(mutex_);
     call->context.emplace();
-    call->under_way = true;
+    call->in_flight = true;
     if (cancelling_) call->context->TryCancel();
   }
   const std::lock_guard<std::mutex> launching(call->launching);
@@ -216,22 +217,22 @@ void Worker::Finish(Call* call) {
   if (options_.heed_pushback && sample.code == absl::StatusCode::kUnavailable) {
     const auto wait = TrailerNanos(*call->context, "grpc-retry-pushback-ms",
                                    int64_t{1000} * 1000);
-    if (wait.has_value()) rest_until_[call->stub] = ended + *wait;
+    if (wait.has_value()) pushback_until_[call->stub] = ended + *wait;
   }
   call->response.Clear();
   call->reader.reset();
-  // In closed loop the next call takes the place of this one: if it were given
-  // up in between, the end of the run might be seen in that gap.
-  const bool again = options_.schedule == nullptr && GoesOn();
+  // In a closed loop the next call keeps the slot of this one. If the slot were
+  // released in between, ShutDownIfDone() might end the run.
+  const bool again = options_.schedule == nullptr && ShouldContinue();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    call->under_way = false;
+    call->in_flight = false;
     call->context.reset();
     Count(sample);
     if (!again) {
       free_calls_.push_back(call);
       --in_flight_;
-      place_free_.notify_one();
+      slot_free_.notify_one();
       ShutDownIfDone();
     }
   }
@@ -255,7 +256,9 @@ void Worker::Count(const CallSample& sample) {
   }
 }
 
-bool Worker::GoesOn() const { return !stopped_ && Now() < options_.end_nanos; }
+bool Worker::ShouldContinue() const {
+  return !stopped_ && Now() < options_.end_nanos;
+}
 
 void Worker::ShutDownIfDone() {
   if (sender_ended_ && in_flight_ == 0) queue_.Shutdown();

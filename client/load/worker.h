@@ -1,5 +1,4 @@
-// One sender of calls, with a completion queue and threads of its own, so that
-// several do not wait for each other.
+// A worker of the load tester: sends calls and records their statistics.
 #pragma once
 
 #include <atomic>
@@ -19,8 +18,8 @@
 
 namespace locus::client::load {
 
-// What is called. The request is bytes already, and what comes back is not
-// looked into: the time of a call is the server's and the network's.
+// The call to make. The request is serialized in advance and responses are not
+// parsed, so that the client spends as little time as possible per call.
 struct Target {
   std::string method;
   grpc::ByteBuffer request;
@@ -30,25 +29,27 @@ struct Target {
 struct WorkerOptions {
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   Target target;
-  // Null: closed loop, which keeps `concurrency` calls under way.
+  // Schedule of an open loop; null for a closed loop.
   std::unique_ptr<Schedule> schedule;
+  // Calls kept in flight by a closed loop.
   int concurrency = 0;
-  // A call that is due beyond this many waits for another to end, since memory
-  // is finite. Its latency counts from when it was due all the same.
+  // Maximum number of calls in flight, which bounds memory. A call that is due
+  // beyond it waits until another call ends. Its latency still counts from the
+  // time it was due.
   int max_in_flight = 1;
-  // A call that is due while the server asks this connection to wait (the
-  // trailer grpc-retry-pushback-ms of a call it refused) is not sent, and
-  // counts as refused.
+  // Honour the server's pushback (the trailer grpc-retry-pushback-ms of a
+  // rejected call): calls that are due on that connection during the pushback
+  // are not sent and count as rejected.
   bool heed_pushback = false;
-  // When the run began, by NowNanos. The others are relative to it.
+  // Start of the run by NowNanos(). The times below are relative to it.
   int64_t start = 0;
-  // Calls that are due earlier are made but not counted.
+  // End of the warm-up. Calls that are due earlier are made but not counted.
   int64_t warm_up_nanos = 0;
-  // Nothing is sent after that.
+  // No call is sent after this time.
   int64_t end_nanos = 0;
 };
 
-// What ended since one looked last.
+// Statistics since the last call of Worker::TakeInterval().
 struct IntervalSums {
   Histogram latency;
   Histogram service;
@@ -57,73 +58,85 @@ struct IntervalSums {
   int64_t in_flight = 0;
 };
 
-// All about a worker that has ended.
+// Totals of a worker that has ended. See Result for the counters.
 struct WorkerTotals {
   Statistics statistics;
-  // Calls that ended, counted or not.
+  // Number of finished calls, including the warm-up.
   int64_t calls = 0;
   int64_t unsent = 0;
   int64_t unfinished = 0;
   int64_t held_back = 0;
   int64_t withheld = 0;
-  // Of its threads.
+  // CPU time of each thread of the worker.
   std::vector<double> cpu_seconds;
 };
 
+// Sends calls on one thread and receives their results on another, with a
+// completion queue of its own, so that several workers do not contend.
+//
+// Without a schedule the worker is a closed loop: each finished call starts the
+// next one. With a schedule it is an open loop: calls start when they are due,
+// independently of earlier calls.
+//
+// Thread-safe.
 class Worker {
  public:
-  // Starts at once.
+  // Starts the threads.
   explicit Worker(WorkerOptions options);
-  // Waits for it to end.
+  // Stops sending and blocks until all calls have ended.
   ~Worker();
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
 
-  // Sends nothing more; what is under way goes on.
+  // Stops sending. Calls in flight continue.
   void StopSending();
-  // Cancels what is under way, once sending has stopped.
+  // Cancels the calls in flight. Call StopSending() first.
   void CancelCalls();
   bool ended() const { return ended_; }
 
-  // Adds to `sums`, and begins anew.
+  // Adds the statistics since the last call of this function to `sums`.
   void TakeInterval(IntervalSums* sums);
-  // Once it has ended.
+  // Returns the totals. Call once, after ended() has become true.
   WorkerTotals TakeTotals();
 
  private:
   struct Call;
 
   void Send();
-  // Makes the calls of the schedule. Returns how many were due but not sent.
-  int64_t Follow(Schedule& schedule);
+  // Makes the calls of the schedule. Returns the number of calls that were due
+  // but not sent.
+  int64_t RunSchedule(Schedule& schedule);
   void Receive();
-  // Waits for the moment; false if sending has stopped by then.
+  // Sleeps until a call is due. Returns false if sending has stopped.
   bool WaitUntilDue(int64_t intended);
-  // Takes a place among those in flight, for which it waits if all are taken;
-  // null if sending has stopped.
+  // Takes a slot for a call, and blocks while max_in_flight calls are in
+  // flight. Returns null if sending has stopped.
   Call* Acquire();
   void Launch(Call* call, int64_t intended);
-  // Counts a call as refused instead, if its connection is asked to wait.
+  // If the pushback of the next connection lasts, counts the call as rejected
+  // and returns true.
   bool Withhold(int64_t intended);
   void Finish(Call* call);
-  // These two are called with the mutex held.
+  // Records a finished call. Requires mutex_.
   void Count(const CallSample& sample);
+  // Shuts the completion queue down after the last call. Requires mutex_.
   void ShutDownIfDone();
-  // Whether a call that ended now is followed by another, in closed loop.
-  bool GoesOn() const;
+  // Whether a closed loop starts another call.
+  bool ShouldContinue() const;
+  // Returns the time since the start of the run.
   int64_t Now() const;
 
   WorkerOptions options_;
   std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
   grpc::CompletionQueue queue_;
   std::atomic<size_t> next_stub_{0};
-  // Until when each connection waits, by Now.
-  std::vector<std::atomic<int64_t>> rest_until_;
+  // End of the pushback of each connection, by Now().
+  std::vector<std::atomic<int64_t>> pushback_until_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> ended_{false};
 
   std::mutex mutex_;
-  std::condition_variable place_free_;
+  std::condition_variable slot_free_;
   std::vector<std::unique_ptr<Call>> calls_;
   std::vector<Call*> free_calls_;
   int in_flight_ = 0;

@@ -1,4 +1,4 @@
-// From numbers to colours.
+// Colour maps of heatmaps.
 #pragma once
 
 #include "client/plot/scale.h"
@@ -7,19 +7,22 @@
 namespace locus::client::plot {
 
 enum class ColorMap {
-  // Dark to bright, equal steps looking equal (viridis): for what has no sign.
+  // Perceptually uniform from dark to bright (viridis), for values without
+  // sign.
   kSequential,
-  // Blue below zero, white at zero, red above: for what has one.
+  // Blue below zero, white at zero and red above, for signed values.
   kDiverging,
 };
 
-// `share` from 0 to 1; what lies outside is taken as the nearer end.
-Rgb ColorAt(ColorMap map, double share);
+// Returns the colour at a position of the map from 0 to 1. Other positions are
+// clamped.
+Rgb ColorAt(ColorMap map, double position);
 
-// Where on the map a value lies.
-double ShareOf(double value, Interval range);
+// Returns the position of a value within a range, from 0 to 1; 0.5 if the range
+// is empty.
+double PositionInRange(double value, Interval range);
 
-// Ink that can be read on that colour.
+// Returns a text colour with sufficient contrast to the background.
 Rgb ReadableOn(Rgb background);
 
 }  // namespace locus::client::plot

@@ -1,4 +1,4 @@
-// Pictures as files.
+// Rendering of scenes to files.
 #pragma once
 
 #include <string>
@@ -11,12 +11,14 @@ namespace locus::client::plot {
 
 enum class Format { kSvg, kPng };
 
-// By the end of the name; "-" is SVG. INVALID_ARGUMENT for any other.
+// Returns the format for the extension of a path; SVG for "-". INVALID_ARGUMENT
+// for any other extension.
 absl::StatusOr<Format> FormatOfPath(const std::string& path);
 
-// "auto", "light" or "dark". INVALID_ARGUMENT for anything else.
+// Parses "auto", "light" or "dark". INVALID_ARGUMENT for any other name.
 absl::StatusOr<Theme> ParseTheme(const std::string& name);
 
+// Returns the contents of the file.
 absl::StatusOr<std::string> Render(const Scene& scene, Format format,
                                    Theme theme);
 

@@ -14,7 +14,7 @@ constexpr double kTitleSize = 16;
 constexpr double kNoteSize = 12;
 constexpr double kMargin = 16;
 
-double Widest(const std::vector<std::string>& labels) {
+double MaxWidth(const std::vector<std::string>& labels) {
   double widest = 0;
   for (const std::string& label : labels) {
     widest = std::max(widest, TextWidth(label, kTickSize));
@@ -22,9 +22,9 @@ double Widest(const std::vector<std::string>& labels) {
   return widest;
 }
 
-// Words, as many to a line as fit.
-std::vector<std::string> Wrapped(const std::string& text, double size,
-                                 double width) {
+// Breaks text into lines that fit the width.
+std::vector<std::string> WrapWords(const std::string& text, double size,
+                                   double width) {
   std::vector<std::string> lines;
   for (const absl::string_view word :
        absl::StrSplit(text, ' ', absl::SkipEmpty())) {
@@ -54,7 +54,7 @@ void AddYAxis(const std::vector<double>& ticks,
   }
 }
 
-// Ticks without room for their label keep their stroke and lose the label.
+// Adds the x axis. Labels that would overlap the previous label are omitted.
 void AddXAxis(const std::vector<double>& ticks, Frame& frame) {
   const std::vector<std::string> labels = TickLabels(ticks);
   const double bottom = frame.area.high_y;
@@ -83,14 +83,14 @@ double AddHeading(const std::string& title, const std::string& note,
                   double width, std::vector<Shape>& shapes) {
   double y = kMargin;
   for (const std::string& line :
-       Wrapped(title, 1.06 * kTitleSize, width - 2 * kMargin)) {
+       WrapWords(title, 1.06 * kTitleSize, width - 2 * kMargin)) {
     y += kTitleSize;
     shapes.emplace_back(Text{
         .at = {kMargin, y}, .text = line, .size = kTitleSize, .bold = true});
     y += 4;
   }
   for (const std::string& line :
-       Wrapped(note, kNoteSize, width - 2 * kMargin)) {
+       WrapWords(note, kNoteSize, width - 2 * kMargin)) {
     y += kNoteSize + 2;
     shapes.emplace_back(Text{.at = {kMargin, y},
                              .text = line,
@@ -107,7 +107,7 @@ Frame MakeFrame(const FrameOptions& options) {
   const std::vector<double> y_ticks =
       options.log_y ? LogTicks(options.y_range) : NiceTicks(options.y_range, 5);
   const std::vector<std::string> y_labels = TickLabels(y_ticks);
-  // The axis is named above it, where it reads without turning one's head.
+  // The label of the y axis is horizontal, above the axis.
   if (!options.y_label.empty()) {
     top += 13;
     heading.emplace_back(Text{.at = {kMargin, top},
@@ -116,10 +116,10 @@ Frame MakeFrame(const FrameOptions& options) {
                               .color = Role::kQuiet});
     top += 12;
   }
-  const Area area{kMargin + Widest(y_labels) + 10,
+  const Area area{kMargin + MaxWidth(y_labels) + 10,
                   options.width - options.right - kMargin, top,
                   options.height - (options.x_label.empty() ? 30 : 48)};
-  // Markers at the ends stay off the edge.
+  // Padding keeps markers at both ends inside the area.
   const Interval x_pixels{area.low_x + 10, area.high_x - 10};
   const Interval y_pixels{area.high_y, area.low_y + options.headroom};
   Frame frame{.area = area,

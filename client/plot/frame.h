@@ -16,25 +16,26 @@ struct FrameOptions {
   std::string y_label;
   Interval x_range;
   Interval y_range;
-  // Empty: chosen.
+  // Ticks of the x axis; empty chooses them automatically.
   std::vector<double> x_ticks = {};
   bool log_x = false;
   bool log_y = false;
-  // Room to the right of the axes, and above the highest value.
+  // Space to the right of the axes, and above the highest value.
   double right = 20;
   double headroom = 0;
   double width = 760;
   double height = 430;
 };
 
-// Where the curves go.
+// The rectangle of the curves. y grows downwards, so low_y is the upper edge.
 struct Area {
   double low_x = 0;
   double high_x = 0;
-  double low_y = 0;  // the upper edge
+  double low_y = 0;
   double high_y = 0;
 };
 
+// The area, scales and shapes of a chart without its curves.
 struct Frame {
   Area area;
   Scale x;
@@ -44,8 +45,8 @@ struct Frame {
 
 Frame MakeFrame(const FrameOptions& options);
 
-// Title and note at the top left, as every picture has them. Adds to `shapes`
-// and returns the y below them.
+// Adds the title and the note at the top left of a chart to `shapes`. Returns
+// the y coordinate below them.
 double AddHeading(const std::string& title, const std::string& note,
                   double width, std::vector<Shape>& shapes);
 

@@ -14,11 +14,14 @@
 namespace locus::client::plot {
 namespace {
 
-// Beyond this many rows or columns cells are smaller than pixels.
+// Maximum number of rows and columns of an image. Larger heatmaps are reduced,
+// since their cells would be smaller than pixels.
 constexpr int64_t kMaxImage = 512;
-// Up to so many cells each is a shape of its own, which tells its number.
+// Maximum number of cells that are drawn as separate shapes, with their value
+// as hover text.
 constexpr int64_t kMaxShapes = 1024;
 
+// Returns the range of the colour map.
 Interval RangeOf(const HeatmapGrid& grid) {
   if (grid.range.has_value()) return *grid.range;
   double low = std::numeric_limits<double>::infinity();
@@ -36,17 +39,17 @@ Interval RangeOf(const HeatmapGrid& grid) {
                ? Interval{-1, 1}
                : Interval{std::min(low, 0.0), std::max(high, 0.0)};
   }
-  // Otherwise colours would show how the last digits were rounded.
+  // Without this, colours would show rounding errors.
   if (IsFlat({low, high})) return {low, low};
   return {low, high};
 }
 
-// What the ends of the colour map stand for: the same distance on both sides
-// of zero if it diverges, so that equal strength looks equal.
+// Returns the values at the ends of the colour map. A diverging map is
+// symmetric about zero, so that equal magnitudes have equal intensity.
 Interval MapEnds(ColorMap map, Interval range) {
   if (map == ColorMap::kSequential) return range;
-  const double reach = std::max(std::abs(range.low), std::abs(range.high));
-  return {-reach, reach};
+  const double bound = std::max(std::abs(range.low), std::abs(range.high));
+  return {-bound, bound};
 }
 
 class GridDrawer {
@@ -84,7 +87,8 @@ class GridDrawer {
   }
 
   Rgb ColorOfValue(double value) const {
-    return ColorAt(grid_.map, ShareOf(value, MapEnds(grid_.map, range_)));
+    return ColorAt(grid_.map,
+                   PositionInRange(value, MapEnds(grid_.map, range_)));
   }
 
   void DrawPanel(const Heatmap& panel, Point corner) {
@@ -108,7 +112,7 @@ class GridDrawer {
   }
 
   void DrawTitle(const std::string& title, Point corner) {
-    Add(Text{.at = {corner.x, corner.y - 7 - layout_.above_words},
+    Add(Text{.at = {corner.x, corner.y - 7 - layout_.words_height},
              .text = Ellipsized(title, kHeatmapTitleSize, layout_.step_x - 14),
              .size = kHeatmapTitleSize,
              .bold = true});
@@ -127,7 +131,8 @@ class GridDrawer {
                        corner.y + height * static_cast<double>(i)};
         const Rgb color = ColorOfValue(value);
         Add(Rect{.corner = at,
-                 .width = width + 0.3,  // no hair lines between
+                 // The overlap avoids hairlines between cells.
+                 .width = width + 0.3,
                  .height = height + 0.3,
                  .style = {.fill = color},
                  .hover = absl::StrCat(grid_.row_words[i], " \xe2\x86\x92 ",
@@ -162,7 +167,7 @@ class GridDrawer {
         layout_.panel_width / static_cast<double>(grid_.column_words.size());
     const double height =
         layout_.panel_height / static_cast<double>(grid_.row_words.size());
-    if (std::min(width, height) < 9) return;  // no room for any
+    if (std::min(width, height) < 9) return;  // Too small for text.
     const double size = std::min(kHeatmapWordSize, height - 1);
     for (size_t i = 0; i < grid_.row_words.size(); ++i) {
       Add(Text{.at = {corner.x - 7, corner.y + height * (i + 0.5) + 4},
@@ -171,16 +176,17 @@ class GridDrawer {
                .anchor = Anchor::kEnd});
     }
     for (size_t j = 0; j < grid_.column_words.size(); ++j) {
-      Add(Text{.at = {corner.x + width * (j + 0.5) + (layout_.leaning ? 3 : 0),
-                      corner.y - 6},
-               .text = Ellipsized(grid_.column_words[j], size, 110),
-               .size = size,
-               .anchor = layout_.leaning ? Anchor::kStart : Anchor::kMiddle,
-               .degrees = layout_.leaning ? -45.0 : 0.0});
+      Add(Text{
+          .at = {corner.x + width * (j + 0.5) + (layout_.rotated_words ? 3 : 0),
+                 corner.y - 6},
+          .text = Ellipsized(grid_.column_words[j], size, 110),
+          .size = size,
+          .anchor = layout_.rotated_words ? Anchor::kStart : Anchor::kMiddle,
+          .degrees = layout_.rotated_words ? -45.0 : 0.0});
     }
   }
 
-  // Ticks stand at the middle of their row or column.
+  // Draws numbered axes. Ticks are at the centre of their row or column.
   void DrawNumbers(const Heatmap& panel, Point corner) {
     const double cell_x =
         layout_.panel_width / static_cast<double>(panel.columns);
@@ -218,7 +224,7 @@ class GridDrawer {
         });
   }
 
-  // Whole numbers only: there is no position two and a half.
+  // Calls each(tick, label) for integral ticks, since positions are integers.
   template <typename Each>
   static void DrawTicks(Interval ends, double count, Each each) {
     std::vector<double> ticks;
@@ -234,7 +240,7 @@ class GridDrawer {
     if (!grid_.row_label.empty()) {
       const double title =
           grid_.panels.front().title.empty() ? 0 : kHeatmapTitleSize + 8;
-      Add(Text{.at = {16, layout_.first.y - layout_.above_words - title - 9},
+      Add(Text{.at = {16, layout_.first.y - layout_.words_height - title - 9},
                .text = absl::StrCat("\xe2\x86\x93 ", grid_.row_label),
                .size = kHeatmapTickSize,
                .color = Role::kQuiet});
@@ -255,10 +261,10 @@ class GridDrawer {
     const Point corner{layout_.bar_x, layout_.first.y};
     Raster raster{.columns = 1, .rows = kSteps};
     for (int i = 0; i < kSteps; ++i) {
-      const double share = 1 - (i + 0.5) / kSteps;
+      const double position = 1 - (i + 0.5) / kSteps;
       raster.pixels.push_back(
-          {.color =
-               ColorOfValue(range_.low + share * (range_.high - range_.low))});
+          {.color = ColorOfValue(range_.low +
+                                 position * (range_.high - range_.low))});
     }
     Add(Image{.corner = corner,
               .width = kWidth,

@@ -1,4 +1,4 @@
-// Matrices as colours: one, or many side by side with one colour bar.
+// Heatmaps: one matrix, or several side by side with a common colour bar.
 #pragma once
 
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 namespace locus::client::plot {
 
+// One panel.
 struct Heatmap {
-  // Above the panel.
+  // Title above the panel.
   std::string title;
   int64_t rows = 0;
   int64_t columns = 0;
-  // [rows, columns]. What is not finite is shown as hidden.
+  // Values [rows, columns]. Values that are not finite are drawn as hidden.
   std::vector<double> values;
-  // What the first and the last row and column stand for; axes are numbered by
-  // them.
+  // Coordinates of the first and last row and column, for numbered axes.
   Interval row_ends = {};
   Interval column_ends = {};
 };
@@ -33,20 +33,21 @@ struct HeatmapGrid {
   int panels_per_row = 1;
 
   ColorMap map = ColorMap::kSequential;
-  // Unset: from the least to the largest; with zero for a diverging map.
+  // Range of the colour map; unset uses the minimum and maximum of the values,
+  // extended to 0 for a diverging map.
   std::optional<Interval> range = std::nullopt;
-  // Beside the colour bar.
+  // Label of the colour bar.
   std::string value_label = "";
   std::string row_label = "";
   std::string column_label = "";
-  // Instead of numbered axes: one for each row and column of every panel.
+  // Words that label the rows and columns of every panel instead of numbers.
   std::vector<std::string> row_words = {};
   std::vector<std::string> column_words = {};
 };
 
 Scene DrawHeatmaps(const HeatmapGrid& grid);
 
-// Blocks of rows and columns averaged until there are at most `size` of each.
+// Reduces a heatmap to at most `size` rows and columns by averaging blocks.
 Heatmap Shrunk(const Heatmap& heatmap, int64_t size);
 
 }  // namespace locus::client::plot

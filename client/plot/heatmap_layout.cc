@@ -9,10 +9,11 @@
 namespace locus::client::plot {
 namespace {
 
-constexpr double kMargin = 16;
+constexpr double kGridMargin = 16;
+// Maximum width of a word; longer words are cut.
 constexpr double kMaxWord = 110;
 
-double WidestWord(const std::vector<std::string>& words) {
+double MaxWordWidth(const std::vector<std::string>& words) {
   double widest = 0;
   for (const std::string& word : words) {
     widest = std::max(widest, TextWidth(word, kHeatmapWordSize));
@@ -20,7 +21,7 @@ double WidestWord(const std::vector<std::string>& words) {
   return std::min(widest, kMaxWord);
 }
 
-// Large enough for a number, until there are too many.
+// Returns the size of a cell. Up to 12 cells it is large enough for a number.
 double CellSize(int64_t count) {
   if (count <= 8) return 44;
   if (count <= 12) return 36;
@@ -34,7 +35,7 @@ void SizeByWords(const HeatmapGrid& grid, HeatmapLayout& layout) {
   const double cell = CellSize(static_cast<int64_t>(std::max(columns, rows)));
   layout.panel_width = columns * cell;
   layout.panel_height = rows * cell;
-  layout.leaning = WidestWord(grid.column_words) > cell - 4;
+  layout.rotated_words = MaxWordWidth(grid.column_words) > cell - 4;
 }
 
 void SizeByNumbers(const HeatmapGrid& grid, HeatmapLayout& layout) {
@@ -66,33 +67,35 @@ HeatmapLayout LayOutHeatmaps(const HeatmapGrid& grid, double bar_labels) {
   const int columns = std::min(grid.panels_per_row, count);
   layout.rows = (count + columns - 1) / columns;
 
-  const double left = words             ? WidestWord(grid.row_words) + 10
+  const double left = words             ? MaxWordWidth(grid.row_words) + 10
                       : layout.numbered ? 40
                                         : 0;
   const double bottom = layout.numbered ? 22 : 4;
-  layout.above_words =
+  layout.words_height =
       !words ? 0
-             : 8 + (layout.leaning ? 0.75 * WidestWord(grid.column_words) + 6
-                                   : kHeatmapWordSize);
+             : 8 + (layout.rotated_words
+                        ? 0.75 * MaxWordWidth(grid.column_words) + 6
+                        : kHeatmapWordSize);
   const bool titled =
       std::any_of(grid.panels.begin(), grid.panels.end(),
                   [](const Heatmap& panel) { return !panel.title.empty(); });
   const double above =
-      layout.above_words + (titled ? kHeatmapTitleSize + 8 : 2);
-  // Leaning words reach past the last column.
-  const double lean = layout.leaning ? 0.7 * WidestWord(grid.column_words) : 0;
+      layout.words_height + (titled ? kHeatmapTitleSize + 8 : 2);
+  // Rotated words extend beyond the last column.
+  const double lean =
+      layout.rotated_words ? 0.7 * MaxWordWidth(grid.column_words) : 0;
   layout.step_x = left + layout.panel_width + std::max(14.0, lean);
   layout.step_y = above + layout.panel_height + bottom + 8;
   const double panels_end =
-      kMargin + columns * layout.step_x - std::max(14.0, lean);
+      kGridMargin + columns * layout.step_x - std::max(14.0, lean);
   layout.bar_x = panels_end + std::max(22.0, lean + 6);
   layout.width =
-      std::ceil(std::max(420.0, layout.bar_x + 22 + bar_labels + kMargin));
+      std::ceil(std::max(420.0, layout.bar_x + 22 + bar_labels + kGridMargin));
 
   std::vector<Shape> unused;
   double top = AddHeading(grid.title, grid.note, layout.width, unused);
   if (!grid.row_label.empty()) top += 20;
-  layout.first = {kMargin + left, top + above};
+  layout.first = {kGridMargin + left, top + above};
   layout.bar_height =
       std::clamp(layout.step_y * layout.rows - above - bottom - 8, 90.0, 320.0);
   const double panels_bottom = top + layout.step_y * layout.rows;

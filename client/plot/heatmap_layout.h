@@ -1,4 +1,4 @@
-// Where the panels of a grid of heatmaps go.
+// Layout of the panels and the colour bar of a grid of heatmaps.
 #pragma once
 
 #include "client/plot/heatmap.h"
@@ -6,24 +6,26 @@
 namespace locus::client::plot {
 
 struct HeatmapLayout {
-  // Of the first panel, and of each.
+  // Upper left corner of the first panel, and the size of all panels.
   Point first;
   double panel_width = 0;
   double panel_height = 0;
-  // From one panel to the next.
+  // Offset from one panel to the next.
   double step_x = 0;
   double step_y = 0;
   int rows = 0;
+  // Whether the axes have numbers.
   bool numbered = false;
-  // Whether the words above columns have to lean, and the room they take.
-  bool leaning = false;
-  double above_words = 0;
+  // Whether the words above the columns are rotated, and their height.
+  bool rotated_words = false;
+  double words_height = 0;
 
   double bar_x = 0;
   double bar_height = 0;
   double width = 0;
   double height = 0;
 
+  // Returns the upper left corner of a panel.
   Point Corner(int panel, int panels_per_row) const {
     const int row = panel / panels_per_row;
     const int column = panel % panels_per_row;
@@ -35,7 +37,8 @@ inline constexpr double kHeatmapTickSize = 11;
 inline constexpr double kHeatmapWordSize = 12;
 inline constexpr double kHeatmapTitleSize = 12.5;
 
-// `bar_labels` is how wide the numbers beside the colour bar are.
+// Computes the layout. `bar_labels` is the width of the labels of the colour
+// bar.
 HeatmapLayout LayOutHeatmaps(const HeatmapGrid& grid, double bar_labels);
 
 }  // namespace locus::client::plot

@@ -6,11 +6,14 @@
 namespace locus::client::plot {
 namespace {
 
-// Labels that touch move as one, to where they are nearest to their wishes.
+// A group of labels that touch each other and move together.
 struct Block {
-  double sum = 0;  // of wishes, each less its offset within the block
+  // Sum of the wanted positions, each minus the offset within the block.
+  double sum = 0;
   size_t count = 0;
 
+  // Returns the position of the first label that is nearest to the wanted
+  // positions.
   double Start(double gap, Interval room) const {
     const double last = room.high - gap * (static_cast<double>(count) - 1);
     return std::max(room.low, std::min(sum / static_cast<double>(count), last));
@@ -19,8 +22,8 @@ struct Block {
 
 }  // namespace
 
-std::vector<double> PushApart(const std::vector<double>& wanted, double gap,
-                              Interval room) {
+std::vector<double> SeparateLabels(const std::vector<double>& wanted,
+                                   double gap, Interval room) {
   std::vector<size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),

@@ -1,4 +1,4 @@
-// Labels side by side without touching.
+// Placement of labels without overlap.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,13 @@
 
 namespace locus::client::plot {
 
-// Moves places apart until neighbours are at least `gap` from each other, each
-// as little as possible, in the order they are in, and within `room` if they
-// all fit into it. Returns the new places, in the order of the old ones.
-std::vector<double> PushApart(const std::vector<double>& wanted, double gap,
-                              Interval room);
+// Moves labels so that neighbours are at least `gap` apart, with the minimum
+// sum of squared displacements. Keeps their order, and keeps them within `room`
+// if they fit. Returns the new positions in the order of `wanted`.
+//
+// This is isotonic regression with the pool-adjacent-violators algorithm (Ayer
+// et al., 1955).
+std::vector<double> SeparateLabels(const std::vector<double>& wanted,
+                                   double gap, Interval room);
 
 }  // namespace locus::client::plot

@@ -15,10 +15,11 @@ namespace locus::client::plot {
 namespace {
 
 constexpr double kLabelSize = 12.5;
-// Means that differ by a smaller share than this are drawn as the same: the
-// labels of ticks between them would be equal.
-constexpr double kLeastSpan = 1e-5;
+// Minimum relative span of the y axis. For a smaller span the labels of the
+// ticks would be equal.
+constexpr double kMinSpan = 1e-5;
 
+// Whether a value can be drawn on an axis.
 bool HasPlace(double value, bool is_log) {
   return IsDrawable(value) && (!is_log || value > 0);
 }
@@ -42,8 +43,9 @@ Interval XRange(const LineChart& chart) {
   return range;
 }
 
-// All means, and as much of the intervals as leaves the means readable: with
-// three seeds an interval can be many times wider than the curves are apart.
+// Returns a range that contains all means, and the intervals as far as the
+// means remain readable: with three seeds, an interval can be much wider than
+// the distance between curves.
 Interval YRange(const LineChart& chart) {
   if (chart.y_range.has_value()) return *chart.y_range;
   const auto to = [&](double y) { return chart.log_y ? std::log(y) : y; };
@@ -69,15 +71,17 @@ Interval YRange(const LineChart& chart) {
     low = std::min(low, to(*chart.reference));
     high = std::max(high, to(*chart.reference));
   }
-  // A difference of logarithms is a share already.
+  // A difference of logarithms is already relative.
   const double size = chart.log_y ? 1 : std::max(std::abs(low), std::abs(high));
   const double span =
-      high - low > kLeastSpan * size ? high - low : 0.1 * std::max(1e-3, size);
+      high - low > kMinSpan * size ? high - low : 0.1 * std::max(1e-3, size);
   low = std::max(std::min(low, band_low), low - 0.4 * span) - 0.05 * span;
   high = std::min(std::max(high, band_high), high + 0.4 * span) + 0.05 * span;
   if (chart.log_y) {
-    constexpr double kMost = 690;  // about the logarithm of what is drawable
-    return {std::exp(std::max(low, -kMost)), std::exp(std::min(high, kMost))};
+    // Approximate logarithm of the largest drawable value.
+    constexpr double kMaxLog = 690;
+    return {std::exp(std::max(low, -kMaxLog)),
+            std::exp(std::min(high, kMaxLog))};
   }
   return {low, high};
 }
@@ -90,8 +94,9 @@ double LongestName(const LineChart& chart) {
   return std::min(longest, 0.3 * chart.width);
 }
 
-std::string Describe(const LineChart& chart, const Curve& curve,
-                     const CurvePoint& point) {
+// Returns the hover text of a point.
+std::string HoverText(const LineChart& chart, const Curve& curve,
+                      const CurvePoint& point) {
   std::string text = absl::StrCat(curve.name, " at ", ShortNumber(point.x),
                                   ": ", ShortNumber(point.y));
   if (point.high > point.low) {
@@ -187,7 +192,7 @@ class ChartDrawer {
               .style = {.fill = SeriesRole(curve.series),
                         .opacity = curve.pale ? 0.05 : 0.13}};
     bool wide = false;
-    // An end that is no number is where the mean is.
+    // An end that is NaN is replaced by the mean.
     const auto add = [&](const CurvePoint& point, double end) {
       band.points.push_back(
           {frame_.x.At(point.x),
@@ -222,7 +227,7 @@ class ChartDrawer {
     if (!chart_.markers) return;
     for (const CurvePoint& point : Shown(curve)) {
       Shape marker = SeriesMarker(curve.series, PlaceOf(point),
-                                  Describe(chart_, curve, point));
+                                  HoverText(chart_, curve, point));
       std::visit(
           [opacity](auto& shape) {
             if constexpr (requires { shape.style; }) {
@@ -234,7 +239,7 @@ class ChartDrawer {
     }
   }
 
-  // What a name at the right belongs to.
+  // A name at the right and the end of its curve.
   struct Named {
     Point end;
     std::string name;
@@ -258,13 +263,13 @@ class ChartDrawer {
     return named;
   }
 
-  // At the ends of the curves, with a thread where one had to move.
+  // Draws the names at the ends of the curves, each connected by a thin line.
   void DrawNames() {
     const std::vector<Named> named = NamedEnds();
     std::vector<double> wanted;
     wanted.reserve(named.size());
     for (const Named& each : named) wanted.push_back(each.end.y);
-    const std::vector<double> places = PushApart(
+    const std::vector<double> places = SeparateLabels(
         wanted, kLabelSize + 3.5, {frame_.area.low_y, frame_.area.high_y});
     const double left = frame_.area.high_x + 20;
     for (size_t i = 0; i < named.size(); ++i) {

@@ -1,4 +1,4 @@
-// Curves over an axis: extrapolation with its intervals, or waveforms.
+// Line charts, with optional confidence intervals.
 #pragma once
 
 #include <optional>
@@ -13,43 +13,44 @@ namespace locus::client::plot {
 struct CurvePoint {
   double x = 0;
   double y = 0;
-  // The interval around y; equal to it if there is none.
+  // Confidence interval of y; equal to y if there is none.
   double low = 0;
   double high = 0;
 };
 
 struct Curve {
   std::string name;
-  // By x, ascending. What is not finite leaves a gap.
+  // Points in increasing order of x. Points that are not finite leave a gap.
   std::vector<CurvePoint> points;
-  // Which colour, dashes and markers; the same scheme keeps its own throughout
-  // a report.
+  // Index of the colour, dashes and markers. A scheme has the same index in all
+  // charts of a report.
   int series = 0;
-  // Pale: shown, but not compared.
+  // Draws the curve in a pale colour, for schemes that are not compared.
   bool pale = false;
 };
 
 struct LineChart {
   std::string title;
-  // Below the title.
+  // Text below the title.
   std::string note;
   std::string description;
   std::string x_label;
   std::string y_label;
   std::vector<Curve> curves;
 
-  // Ticks; empty: chosen.
+  // Ticks of the x axis; empty chooses them automatically.
   std::vector<double> x_ticks = {};
   bool log_x = false;
   bool log_y = false;
-  // Whether points have markers, and lines dashes, to be told apart by.
+  // Draws markers at the points, to distinguish curves without colour.
   bool markers = true;
-  // Both ends of the y axis; unset: what the curves take.
+  // Range of the y axis; unset chooses it from the curves.
   std::optional<Interval> y_range = std::nullopt;
-  // From here on the paper is tinted, and a label says why.
+  // Shades the background from this x on, such as beyond the training length,
+  // and labels the shaded part.
   std::optional<double> marked_x = std::nullopt;
   std::string marked_label = "";
-  // A horizontal line, such as chance.
+  // A horizontal reference line, such as the chance level.
   std::optional<double> reference = std::nullopt;
   std::string reference_label = "";
 

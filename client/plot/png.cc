@@ -12,18 +12,20 @@
 namespace locus::client::plot {
 namespace {
 
+// Deleter of std::unique_ptr that calls a C function.
 template <auto kFree>
-struct Freed {
+struct Deleter {
   template <typename T>
   void operator()(T* pointer) const {
     kFree(pointer);
   }
 };
-using Surface = std::unique_ptr<cairo_surface_t, Freed<cairo_surface_destroy>>;
-using Context = std::unique_ptr<cairo_t, Freed<cairo_destroy>>;
-using Layout = std::unique_ptr<PangoLayout, Freed<g_object_unref>>;
+using Surface =
+    std::unique_ptr<cairo_surface_t, Deleter<cairo_surface_destroy>>;
+using Context = std::unique_ptr<cairo_t, Deleter<cairo_destroy>>;
+using Layout = std::unique_ptr<PangoLayout, Deleter<g_object_unref>>;
 using Font =
-    std::unique_ptr<PangoFontDescription, Freed<pango_font_description_free>>;
+    std::unique_ptr<PangoFontDescription, Deleter<pango_font_description_free>>;
 
 cairo_status_t Append(void* bytes, const unsigned char* data,
                       unsigned int length) {
@@ -61,6 +63,7 @@ Surface MakeSurface(const Raster& raster) {
   return surface;
 }
 
+// Draws the shapes of a scene on a cairo context.
 class Painter {
  public:
   Painter(cairo_t* cairo, Theme theme) : cairo_(cairo), theme_(theme) {}
@@ -98,8 +101,8 @@ class Painter {
     }
     pango_layout_set_font_description(layout.get(), font.get());
     pango_layout_set_single_paragraph_mode(layout.get(), true);
-    // Pango wants UTF-8 and complains to standard error otherwise.
-    const std::unique_ptr<char, Freed<g_free>> valid(
+    // Pango writes warnings to standard error if text is not valid UTF-8.
+    const std::unique_ptr<char, Deleter<g_free>> valid(
         g_utf8_make_valid(text.text.data(), text.text.size()));
     pango_layout_set_text(layout.get(), valid.get(), -1);
     int width = 0;
@@ -134,7 +137,7 @@ class Painter {
   }
 
  private:
-  // False if there is nothing to paint with.
+  // Sets the colour. Returns false if it is empty.
   bool Use(const Color& color, double opacity) {
     if (std::holds_alternative<std::monostate>(color)) return false;
     const Role* role = std::get_if<Role>(&color);
@@ -145,7 +148,7 @@ class Painter {
     return true;
   }
 
-  // Paints the path that has been laid out, and forgets it.
+  // Fills and strokes the current path, then clears it.
   void Draw(const Style& style) {
     if (Use(style.fill, style.opacity)) cairo_fill_preserve(cairo_);
     if (Use(style.stroke, style.opacity)) {
@@ -175,7 +178,7 @@ absl::StatusOr<std::string> WritePng(const Scene& scene, Theme theme,
       static_cast<int>(std::ceil(scene.height * pixels_per_unit))));
   if (cairo_surface_status(surface.get()) != CAIRO_STATUS_SUCCESS) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "cannot paint ", scene.width, " by ", scene.height, ": ",
+        "cannot draw ", scene.width, " by ", scene.height, ": ",
         cairo_status_to_string(cairo_surface_status(surface.get()))));
   }
   const Context cairo(cairo_create(surface.get()));

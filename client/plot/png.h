@@ -1,7 +1,5 @@
-// Pixels as PNG: of small images within an SVG, and of whole scenes.
-//
-// Scenes are painted by cairo, their text set by pango, which finds a font for
-// every script that the machine has one for.
+// PNG output, with cairo for drawing and pango for text. Pango selects an
+// installed font for every script.
 #pragma once
 
 #include <string>
@@ -12,10 +10,12 @@
 
 namespace locus::client::plot {
 
+// Encodes a raster image, such as a heatmap within an SVG.
 std::string EncodePng(const Raster& raster);
 
-// `pixels_per_unit` of 2 is sharp on today's screens. INVALID_ARGUMENT if the
-// scene is larger than an image can be.
+// Renders a scene. The default of two pixels per unit suits high-density
+// screens. INVALID_ARGUMENT if the image would exceed the maximum size of
+// cairo.
 absl::StatusOr<std::string> WritePng(const Scene& scene, Theme theme,
                                      double pixels_per_unit = 2);
 

@@ -11,7 +11,7 @@
 namespace locus::client::plot {
 namespace {
 
-// A minus sign is as wide as a plus; a hyphen is not.
+// U+2212 MINUS SIGN, which has the width of a plus sign.
 constexpr char kMinus[] = "\xe2\x88\x92";
 
 std::string WithMinus(std::string text) {
@@ -28,7 +28,7 @@ std::string WithoutTrailingZeros(std::string text) {
   return text;
 }
 
-// `value` is finite.
+// Formats a finite number with an exponent.
 std::string Exponential(double value) {
   const std::string text = absl::StrFormat("%.3e", value);
   const size_t e = text.find('e');
@@ -36,17 +36,17 @@ std::string Exponential(double value) {
                       std::stoi(text.substr(e + 1)));
 }
 
-constexpr double kLargest = 1e300;
-constexpr double kSmallest = 1 / kLargest;
+constexpr double kMaxDrawable = 1e300;
+constexpr double kMinDrawable = 1 / kMaxDrawable;
 
 }  // namespace
 
-bool IsDrawable(double value) { return std::abs(value) <= kLargest; }
+bool IsDrawable(double value) { return std::abs(value) <= kMaxDrawable; }
 
 bool IsFlat(Interval values) {
   if (!IsDrawable(values.low) || !IsDrawable(values.high)) return true;
   const double size = std::max(std::abs(values.low), std::abs(values.high));
-  return values.high - values.low <= std::max(1e-12 * size, kSmallest);
+  return values.high - values.low <= std::max(1e-12 * size, kMinDrawable);
 }
 
 Scale::Scale(Interval values, Interval pixels, bool is_log)
@@ -57,7 +57,7 @@ Scale::Scale(Interval values, Interval pixels, bool is_log)
   if (is_log_) {
     values_ = middle > 0 ? Interval{middle / 2, middle * 2} : Interval{1, 2};
   } else {
-    const double room = size > kSmallest ? size / 2 : 1;
+    const double room = size > kMinDrawable ? size / 2 : 1;
     values_ = {middle - room, middle + room};
   }
 }
@@ -71,7 +71,7 @@ Scale Scale::Log(Interval values, Interval pixels) {
 }
 
 double Scale::At(double value) const {
-  // Quotients of what can be drawn may be infinite; their logarithms are not.
+  // Differences of logarithms instead of quotients, which may overflow.
   const auto to = [this](double x) { return is_log_ ? std::log(x) : x; };
   const double share =
       (to(value) - to(values_.low)) / (to(values_.high) - to(values_.low));

@@ -1,4 +1,4 @@
-// From numbers to places, and the numbers worth a label.
+// Scales that map values to pixels, and ticks with their labels.
 #pragma once
 
 #include <string>
@@ -11,24 +11,24 @@ struct Interval {
   double high = 1;
 };
 
-// Whether a number can be given a place. Sizes beyond 1e300 cannot: what is
-// computed of them, such as a margin, would be infinite.
+// Whether a number can be drawn: it is finite and its magnitude is at most
+// 1e300, since margins computed from larger numbers would overflow.
 bool IsDrawable(double value);
 
-// Whether the ends are the same but for rounding: ticks between them could not
-// be told apart. Also if they are in the wrong order or cannot be drawn.
+// Whether the ends of an interval are equal up to rounding, in the wrong order,
+// or not drawable. Ticks within such an interval would be indistinguishable.
 bool IsFlat(Interval values);
 
-// Maps `values` to `pixels`, linearly or by logarithm. A flat interval is
-// widened, so that everything has a place.
+// Maps values to pixels, linearly or logarithmically. A flat interval is
+// widened so that its values map to the middle. Immutable.
 class Scale {
  public:
   static Scale Linear(Interval values, Interval pixels);
-  // `values.low` must be positive.
+  // Requires values.low > 0.
   static Scale Log(Interval values, Interval pixels);
 
   double At(double value) const;
-  // The nearest place within the pixels.
+  // Same as At(), clamped to the interval of pixels.
   double Clamped(double value) const;
   const Interval& values() const { return values_; }
 
@@ -40,20 +40,21 @@ class Scale {
   bool is_log_;
 };
 
-// Multiples of 1, 2 or 5 times a power of ten within the interval, about
-// `count` of them and never more than twice as many and two, ascending. Of a
-// flat interval its low end.
+// Returns about `count` ticks, at most 2 * count + 2, in increasing order: the
+// multiples within the interval of 1, 2 or 5 times a power of ten (Heckbert,
+// "Nice Numbers for Graph Labels", 1990). Returns the low end of a flat
+// interval.
 std::vector<double> NiceTicks(Interval values, int count);
 
-// Of a logarithmic axis: powers of ten, with 2 and 5 times them where the axis
-// is short, or NiceTicks where it is shorter than that.
+// Returns the ticks of a logarithmic axis: powers of ten, also multiplied by 2
+// and 5 for a short axis, or NiceTicks() for an axis of less than 0.7 decades.
 std::vector<double> LogTicks(Interval values);
 
-// All with as many decimals as tell them apart, none with an exponent unless
-// all are tiny or huge.
+// Formats ticks with the number of decimals that distinguishes them. Uses
+// exponents only if the values are very large or very small.
 std::vector<std::string> TickLabels(const std::vector<double>& ticks);
 
-// A number as people write it: four digits that matter, no zeros at the end.
+// Formats a number with four significant digits, without trailing zeros.
 std::string ShortNumber(double value);
 
 }  // namespace locus::client::plot

@@ -1,9 +1,9 @@
-// What a picture consists of: shapes with places, and colours by their role.
+// Scenes: the shapes of a chart, with colours by role.
 //
-// Charts are pure functions from numbers to a Scene. Two painters turn it into
-// a file: svg.h writes SVG whose colours follow the reader's light or dark
-// theme, png.h paints pixels in one of the two. Coordinates are CSS pixels, y
-// grows downwards.
+// Charts are pure functions from numbers to a Scene, which svg.h and png.h
+// render to a file. The colours of an SVG file can follow the light or dark
+// theme of the viewer; a PNG file has one of the two. Coordinates are CSS
+// pixels, and y grows downwards.
 #pragma once
 
 #include <algorithm>
@@ -23,25 +23,25 @@ struct Rgb {
   friend bool operator==(const Rgb&, const Rgb&) = default;
 };
 
-// What a colour is for. Each theme has a colour for each role; see theme.h.
+// Role of a colour. Each theme has a colour for each role; see theme.h.
 enum class Role {
   kPaper,
   kInk,
-  kQuiet,   // labels of axes, notes
-  kGrid,    // lines one should hardly see
-  kHidden,  // cells that hold no number
-  kSeries,  // and those after it: one for each curve
+  kQuiet,   // Labels of axes and notes.
+  kGrid,    // Grid lines.
+  kHidden,  // Cells without a value.
+  kSeries,  // First of kSeriesCount colours of curves.
 };
 
 inline constexpr int kSeriesCount = 10;
 
-// The colour of curve `index`; they repeat after kSeriesCount.
+// Returns the colour of curve `index`. Colours repeat after kSeriesCount.
 constexpr Role SeriesRole(int index) {
   return static_cast<Role>(static_cast<int>(Role::kSeries) +
                            index % kSeriesCount);
 }
 
-// Nothing, a role, or a colour that is the same in every theme.
+// No colour, a role, or a colour that is the same in every theme.
 using Color = std::variant<std::monostate, Role, Rgb>;
 
 struct Point {
@@ -49,10 +49,11 @@ struct Point {
   double y = 0;
 };
 
-// Lengths of dashes and gaps in turn, up to the first zero; none: solid.
+// Alternating lengths of dashes and gaps, up to the first zero. All zeros is a
+// solid line.
 using Dashes = std::array<double, 6>;
 
-// How many lengths there are.
+// Returns the number of lengths before the first zero.
 inline int DashCount(const Dashes& dashes) {
   return static_cast<int>(std::find(dashes.begin(), dashes.end(), 0.0) -
                           dashes.begin());
@@ -71,7 +72,7 @@ struct Rect {
   double width = 0;
   double height = 0;
   Style style = {};
-  // Shown while the pointer rests on the shape.
+  // Text shown while the pointer is over the shape.
   std::string hover = "";
 };
 
@@ -92,26 +93,26 @@ struct Circle {
 enum class Anchor { kStart, kMiddle, kEnd };
 
 struct Text {
-  // On the base line.
+  // Anchor point on the baseline.
   Point at;
   std::string text;
   double size = 12;
   Anchor anchor = Anchor::kStart;
   Color color = Role::kInk;
   bool bold = false;
-  // Clockwise, around `at`.
+  // Clockwise rotation around `at`.
   double degrees = 0;
 };
 
-// Square pixels, each as large as the rectangle allows.
+// A pixel image, scaled to the size of an Image.
 struct Raster {
   int columns = 0;
   int rows = 0;
   struct Pixel {
     Rgb color;
-    bool hidden = false;  // lets through what is below
+    bool hidden = false;  // Transparent.
   };
-  std::vector<Pixel> pixels;  // [rows, columns]
+  std::vector<Pixel> pixels;  // [rows, columns].
 };
 
 struct Image {
@@ -126,10 +127,10 @@ using Shape = std::variant<Rect, Path, Circle, Text, Image>;
 struct Scene {
   double width = 0;
   double height = 0;
-  // For readers that cannot see the picture.
+  // Title and description for screen readers.
   std::string title;
   std::string description;
-  // Later ones lie above earlier ones.
+  // Shapes in drawing order; later shapes cover earlier ones.
   std::vector<Shape> shapes;
 };
 

@@ -10,24 +10,25 @@
 namespace locus::client::plot {
 namespace {
 
-// A hundredth of a pixel is finer than any screen.
-std::string Place(double value) {
+// Formats a coordinate with a resolution of 0.01 pixels.
+std::string Coordinate(double value) {
   std::string text = absl::StrFormat("%.2f", value);
   while (text.back() == '0') text.pop_back();
   if (text.back() == '.') text.pop_back();
   return text == "-0" ? "0" : text;
 }
 
+// Writes the elements of one document.
 class SvgWriter {
  public:
   std::string Write(const Scene& scene, const SvgOptions& options) {
-    absl::StrAppend(&svg_,
-                    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ",
-                    Place(scene.width), " ", Place(scene.height), "\"");
-    // In a page the style sheet decides how wide; a file has its own size.
+    absl::StrAppend(
+        &svg_, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ",
+        Coordinate(scene.width), " ", Coordinate(scene.height), "\"");
+    // Within a page the style sheet sets the size.
     if (!options.embedded) {
-      absl::StrAppend(&svg_, " width=\"", Place(scene.width), "\" height=\"",
-                      Place(scene.height), "\"");
+      absl::StrAppend(&svg_, " width=\"", Coordinate(scene.width),
+                      "\" height=\"", Coordinate(scene.height), "\"");
     }
     absl::StrAppend(&svg_, " role=\"img\" font-family=\"", kFontStack,
                     "\">\n<title>", Escape(scene.title), "</title>\n<desc>",
@@ -51,7 +52,7 @@ class SvgWriter {
     absl::StrAppend(&svg_, " ", name, "=\"", value, "\"");
   }
 
-  // `classes` collects the names of roles.
+  // Adds a colour as an attribute, or the CSS class of its role to `classes`.
   void AddColor(absl::string_view property, absl::string_view class_prefix,
                 const Color& color, std::string& classes) {
     if (const Role* role = std::get_if<Role>(&color)) {
@@ -70,7 +71,7 @@ class SvgWriter {
     AddColor("stroke", "ls-", style.stroke, classes);
     if (!classes.empty()) Attribute("class", classes);
     if (!std::holds_alternative<std::monostate>(style.stroke)) {
-      Attribute("stroke-width", Place(style.stroke_width));
+      Attribute("stroke-width", Coordinate(style.stroke_width));
       Attribute("stroke-linejoin", "round");
     }
     if (const int count = DashCount(style.dashes); count > 0) {
@@ -78,10 +79,10 @@ class SvgWriter {
           "stroke-dasharray",
           absl::StrJoin(style.dashes.begin(), style.dashes.begin() + count, " ",
                         [](std::string* out, double length) {
-                          out->append(Place(length));
+                          out->append(Coordinate(length));
                         }));
     }
-    if (style.opacity < 1) Attribute("opacity", Place(style.opacity));
+    if (style.opacity < 1) Attribute("opacity", Coordinate(style.opacity));
   }
 
   void Close(absl::string_view element, absl::string_view hover) {
@@ -103,8 +104,8 @@ class SvgWriter {
   void Add(const Path& path) {
     std::string data;
     for (const Point& point : path.points) {
-      absl::StrAppend(&data, data.empty() ? "M" : "L", Place(point.x), " ",
-                      Place(point.y));
+      absl::StrAppend(&data, data.empty() ? "M" : "L", Coordinate(point.x), " ",
+                      Coordinate(point.y));
     }
     if (path.closed) data += "Z";
     svg_ += "<path";
@@ -115,27 +116,27 @@ class SvgWriter {
 
   void Add(const Circle& circle) {
     svg_ += "<circle";
-    Attribute("cx", Place(circle.center.x));
-    Attribute("cy", Place(circle.center.y));
-    Attribute("r", Place(circle.radius));
+    Attribute("cx", Coordinate(circle.center.x));
+    Attribute("cy", Coordinate(circle.center.y));
+    Attribute("r", Coordinate(circle.radius));
     AddStyle(circle.style);
     Close("circle", circle.hover);
   }
 
   void Add(const Text& text) {
     svg_ += "<text";
-    Attribute("x", Place(text.at.x));
-    Attribute("y", Place(text.at.y));
-    Attribute("font-size", Place(text.size));
+    Attribute("x", Coordinate(text.at.x));
+    Attribute("y", Coordinate(text.at.y));
+    Attribute("font-size", Coordinate(text.size));
     if (text.anchor != Anchor::kStart) {
       Attribute("text-anchor",
                 text.anchor == Anchor::kMiddle ? "middle" : "end");
     }
     if (text.bold) Attribute("font-weight", "600");
     if (text.degrees != 0) {
-      Attribute("transform",
-                absl::StrCat("rotate(", Place(text.degrees), " ",
-                             Place(text.at.x), " ", Place(text.at.y), ")"));
+      Attribute("transform", absl::StrCat("rotate(", Coordinate(text.degrees),
+                                          " ", Coordinate(text.at.x), " ",
+                                          Coordinate(text.at.y), ")"));
     }
     AddStyle({.fill = text.color});
     absl::StrAppend(&svg_, ">", Escape(text.text), "</text>\n");
@@ -153,10 +154,10 @@ class SvgWriter {
   }
 
   void AddBox(Point corner, double width, double height) {
-    Attribute("x", Place(corner.x));
-    Attribute("y", Place(corner.y));
-    Attribute("width", Place(width));
-    Attribute("height", Place(height));
+    Attribute("x", Coordinate(corner.x));
+    Attribute("y", Coordinate(corner.y));
+    Attribute("width", Coordinate(width));
+    Attribute("height", Coordinate(height));
   }
 
   std::string svg_;

@@ -1,4 +1,4 @@
-// Scenes as SVG.
+// SVG output.
 #pragma once
 
 #include <string>
@@ -10,11 +10,13 @@ namespace locus::client::plot {
 
 struct SvgOptions {
   Theme theme = Theme::kAuto;
-  // Within a page the paper is the page's, and so are the styles of RoleStyles.
+  // For use within an HTML page, which provides the background and the styles
+  // of RoleStyles().
   bool embedded = false;
 };
 
-// Complete and self-contained: no fonts, scripts or images from elsewhere.
+// Renders a scene as a self-contained SVG document, without external fonts,
+// scripts or images.
 std::string WriteSvg(const Scene& scene, const SvgOptions& options = {});
 
 }  // namespace locus::client::plot

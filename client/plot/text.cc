@@ -9,7 +9,8 @@ namespace {
 
 constexpr char32_t kReplacement = 0xfffd;
 
-// Takes the first character from `text`, which is not empty.
+// Decodes and removes the first UTF-8 character of `text`, which must not be
+// empty. Returns U+FFFD for an invalid byte.
 char32_t TakeCharacter(absl::string_view& text) {
   const auto byte = [&text](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);
@@ -24,16 +25,18 @@ char32_t TakeCharacter(absl::string_view& text) {
     valid = (byte(i) & 0xc0) == 0x80;
     character = (character << 6) | (byte(i) & 0x3f);
   }
-  constexpr char32_t kLeast[] = {0, 0, 0x80, 0x800, 0x10000};
-  valid = valid && character >= kLeast[length] && character <= 0x10ffff &&
+  // Minimum code point by length; smaller ones are overlong encodings.
+  constexpr char32_t kMinByLength[] = {0, 0, 0x80, 0x800, 0x10000};
+  valid = valid && character >= kMinByLength[length] && character <= 0x10ffff &&
           !(character >= 0xd800 && character <= 0xdfff);
   text.remove_prefix(valid ? length : 1);
   return valid ? character : kReplacement;
 }
 
-// In multiples of the font's size, after DejaVu Sans, which is a wide one.
+// Returns the width in multiples of the font size, based on DejaVu Sans, which
+// is a wide font.
 double CharacterWidth(char32_t character) {
-  if (character >= 0x300 && character <= 0x36f) return 0;  // accents
+  if (character >= 0x300 && character <= 0x36f) return 0;  // Combining accents.
   if (character >= 0x1100) return character < 0x2e80 ? 0.75 : 1.0;
   if (character >= 0x80) return 0.66;
   const char c = static_cast<char>(character);

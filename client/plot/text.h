@@ -1,4 +1,4 @@
-// How much room text takes, and text within markup.
+// Text metrics and escaping.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace locus::client::plot {
 
-// An estimate for a sans-serif font of that size, rather too wide than too
-// narrow, since nobody knows which font a reader's machine has.
+// Estimates the width of text in a sans-serif font of that size. The estimate
+// is an upper bound for common fonts, since the font of the viewer is unknown.
 double TextWidth(absl::string_view text, double size);
 
-// The longest beginning that fits, with an ellipsis if something was cut.
+// Returns the text, cut and with an ellipsis if it does not fit the width.
 std::string Ellipsized(absl::string_view text, double size, double width);
 
-// For XML and HTML, as text or within quotes. Characters that XML cannot hold,
-// and bytes that are not UTF-8, become U+FFFD.
+// Escapes text for XML and HTML, as content or as an attribute value.
+// Characters that XML does not allow, and invalid UTF-8, become U+FFFD.
 std::string Escape(absl::string_view text);
 
 }  // namespace locus::client::plot

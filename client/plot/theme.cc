@@ -11,15 +11,16 @@
 namespace locus::client::plot {
 namespace {
 
-struct Pair {
+// One colour in both themes.
+struct ThemedColor {
   uint32_t light;
   uint32_t dark;
 };
 
-// In the order of Role. The curves are Okabe and Ito's colours, which people
-// with any kind of colour vision can tell apart, darkened or lightened until
-// each stands out from its paper by 3 to 1 or more, and two of our own.
-constexpr Pair kColors[] = {
+// Colours in the order of Role. The colours of curves are the palette of Okabe
+// and Ito (2008), which is distinguishable with any kind of colour vision,
+// adjusted to a contrast of at least 3:1 with the background, and two more.
+constexpr ThemedColor kColors[] = {
     {0xffffff, 0x14171c}, {0x1b1f24, 0xe8eaed}, {0x57606b, 0xa3abb6},
     {0xe1e5ea, 0x2e353e}, {0xd9dee5, 0x262c34}, {0x0072b2, 0x56a8e8},
     {0xd55e00, 0xff8a4c}, {0x00845f, 0x2cc295}, {0xb4467f, 0xe79bc4},
@@ -39,8 +40,8 @@ std::string Classes(Theme theme) {
   return css;
 }
 
-// Corners of a polygon around `center`; `inner` is the radius of every second
-// corner.
+// Returns the corners of a polygon around `center`. `inner` is the radius of
+// every second corner.
 std::vector<Point> Corners(Point center, int count, double degrees,
                            double outer, double inner) {
   std::vector<Point> points;
@@ -57,8 +58,8 @@ std::vector<Point> Corners(Point center, int count, double degrees,
 }  // namespace
 
 Rgb ColorOf(Role role, Theme theme) {
-  const Pair& pair = kColors[static_cast<size_t>(role)];
-  const uint32_t value = theme == Theme::kDark ? pair.dark : pair.light;
+  const ThemedColor& color = kColors[static_cast<size_t>(role)];
+  const uint32_t value = theme == Theme::kDark ? color.dark : color.light;
   return {static_cast<uint8_t>(value >> 16), static_cast<uint8_t>(value >> 8),
           static_cast<uint8_t>(value)};
 }

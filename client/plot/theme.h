@@ -1,4 +1,4 @@
-// The colours of roles, on white and on black paper.
+// Light and dark themes.
 #pragma once
 
 #include <string>
@@ -8,23 +8,24 @@
 
 namespace locus::client::plot {
 
-// kAuto: as the reader's system has it. Pixels cannot, and are light.
+// kAuto follows the system of the viewer in SVG, and is light in PNG.
 enum class Theme { kAuto, kLight, kDark };
 
-// Light unless `theme` is kDark.
+// Returns the colour of a role; for kAuto, that of the light theme.
 Rgb ColorOf(Role role, Theme theme);
 
-// "#0072b2".
+// Formats a colour for CSS, as in "#0072b2".
 std::string HexColor(Rgb color);
 
-// CSS classes `lf-N` (fill) and `ls-N` (stroke) for role N, and the dark ones
-// within a media query if the theme is kAuto.
+// Returns CSS classes `lf-N` (fill) and `ls-N` (stroke) for each role N. For
+// kAuto, a media query contains the colours of the dark theme.
 std::string RoleStyles(Theme theme);
 
 inline constexpr char kFontStack[] =
     "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', Arial, sans-serif";
 
-// So that curves are told apart without colour. Both repeat.
+// Returns the dashes and the marker of a curve, which distinguish curves
+// without colour. Both repeat for large indices.
 Dashes SeriesDashes(int index);
 Shape SeriesMarker(int index, Point at, const std::string& hover);
 

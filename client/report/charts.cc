@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/report/metric.h"
 #include "client/base/status_macros.h"
+#include "client/report/metric.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -43,7 +43,8 @@ bool HasPoints(const plot::LineChart& chart) {
   return false;
 }
 
-// Where curves of losses are far apart, the small ones would be one line.
+// Whether the values differ so much that a linear axis would compress the
+// smaller ones into one line.
 bool NeedsLog(const plot::LineChart& chart) {
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
@@ -57,8 +58,8 @@ bool NeedsLog(const plot::LineChart& chart) {
   return low > 0 && high > 6 * low;
 }
 
-// For those who cannot see it.
-std::string InWords(const plot::LineChart& chart) {
+// Returns a description for screen readers.
+std::string Description(const plot::LineChart& chart) {
   std::vector<std::string> parts;
   for (const plot::Curve& curve : chart.curves) {
     if (curve.points.empty()) continue;
@@ -80,7 +81,7 @@ std::string Note(const Metric& metric, bool has_intervals) {
   if (metric.better == Better::kLess) add("Lower is better.");
   if (metric.better == Better::kMore) add("Higher is better.");
   if (has_intervals)
-    add("Bands are 95 % intervals over seeds, cut at the frame.");
+    add("Bands are 95 % confidence intervals over seeds, cut at the frame.");
   return note;
 }
 
@@ -93,7 +94,7 @@ bool HasIntervals(const plot::LineChart& chart) {
   return false;
 }
 
-// `points` (scheme) are those of a scheme's curve.
+// Adds a curve for each scheme; points(scheme) returns its points.
 template <typename Points>
 void AddCurves(const Manifest& manifest, Points points,
                plot::LineChart& chart) {
@@ -137,11 +138,11 @@ plot::LineChart OverLengths(const Manifest& manifest, const std::string& name) {
     chart.reference_label = "chance";
   }
   chart.note = Note(metric, HasIntervals(chart));
-  chart.description = InWords(chart);
+  chart.description = Description(chart);
   return chart;
 }
 
-// Buckets of the longest text, by where they begin.
+// Returns the bucket metrics at a length, by the beginning of their range.
 std::map<double, std::string> Buckets(const Manifest& manifest,
                                       int64_t length) {
   std::map<double, std::string> buckets;
@@ -157,7 +158,7 @@ std::map<double, std::string> Buckets(const Manifest& manifest,
 plot::LineChart OverPositions(const Manifest& manifest, int64_t length) {
   const std::map<double, std::string> buckets = Buckets(manifest, length);
   plot::LineChart chart{
-      .title = absl::StrCat("Where in ", length, " tokens it goes wrong"),
+      .title = absl::StrCat("Loss by position within ", length, " tokens"),
       .x_label = "positions up to",
       .y_label = MetricOf("nll").unit,
       .log_x = true,
@@ -182,13 +183,14 @@ plot::LineChart OverPositions(const Manifest& manifest, int64_t length) {
   if (chart.log_y) absl::StrAppend(&chart.y_label, ", logarithmic");
   chart.note = absl::StrCat(
       "Negative log-likelihood by position within the longest text",
-      HasIntervals(chart)
-          ? "; bands are 95 % intervals over seeds, cut at the frame."
-          : ".");
-  chart.description = InWords(chart);
+      HasIntervals(chart) ? "; bands are 95 % confidence intervals over seeds, "
+                            "cut at the frame."
+                          : ".");
+  chart.description = Description(chart);
   return chart;
 }
 
+// Adds the attention map of a cell as a panel.
 absl::Status AddMap(const v1::EvaluationCell& cell, plot::HeatmapGrid& grid) {
   const v1::Tensor& map = cell.attention_map();
   CLIENT_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(map));
@@ -214,8 +216,9 @@ absl::Status AddMap(const v1::EvaluationCell& cell, plot::HeatmapGrid& grid) {
   return absl::OkStatus();
 }
 
-// Nearly all values; a few that stick out would darken the rest.
-double Most(const std::vector<plot::Heatmap>& panels) {
+// Returns the upper end of the colour scale: the 98.5th percentile of the
+// values, since a few outliers would darken all other cells.
+double ScaleMax(const std::vector<plot::Heatmap>& panels) {
   std::vector<double> values;
   for (const plot::Heatmap& panel : panels) {
     std::copy_if(panel.values.begin(), panel.values.end(),
@@ -251,16 +254,15 @@ absl::StatusOr<plot::HeatmapGrid> AttentionMaps(
   plot::HeatmapGrid grid{
       .title = "Attention maps",
       .note = absl::StrCat(
-          "A row for each scheme, a column for each length; built for ",
+          "One row per scheme and one column per length; built for ",
           train_length,
-          ". Within a map queries go down and keys to the right. 1 is what "
-          "every key would get if attention were spread evenly; the brightest "
-          "cells may hold more than the scale shows."),
+          ". Within a map, queries go down and keys to the right. 1 is uniform "
+          "attention; the brightest cells may exceed the scale."),
       .description =
           "Attention weights of every scheme at every length, averaged over "
           "heads.",
       .panels_per_row = 0,
-      .value_label = "\xc3\x97 even"};
+      .value_label = "\xc3\x97 uniform"};
   std::vector<int64_t> lengths;
   for (const v1::EvaluationCell& cell : cells) {
     if (!cell.has_attention_map() || cell.seed() != cells.front().seed()) {
@@ -274,7 +276,7 @@ absl::StatusOr<plot::HeatmapGrid> AttentionMaps(
   }
   if (grid.panels.empty()) return grid;
   grid.panels_per_row = static_cast<int>(lengths.size());
-  grid.range = plot::Interval{0, Most(grid.panels)};
+  grid.range = plot::Interval{0, ScaleMax(grid.panels)};
   return grid;
 }
 

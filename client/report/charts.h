@@ -10,21 +10,22 @@
 
 namespace locus::client {
 
-// A chart and what its file is called, without the ending.
+// A chart and its file name without extension.
 struct NamedChart {
   std::string name;
   plot::LineChart chart;
 };
 
-// One for each metric over the lengths, the deciding one first, and one over
-// the positions within the longest text if positions were told apart. Metrics
-// that are nowhere finite have none.
+// Returns a chart of each metric over the evaluation lengths, with the deciding
+// metric first. If the manifest has buckets of positions, adds a chart over the
+// positions within the longest text. Metrics without any finite value are
+// omitted.
 std::vector<NamedChart> ChartsOf(const Manifest& manifest);
 
-// Attention maps, a row for each scheme and a column for each length, averaged
-// over heads, of the first seed. Weights are multiples of what even attention
-// would give, since at twice the length an even share is half as large.
-// INVALID_ARGUMENT if a map is malformed.
+// Returns the attention maps of the first seed, averaged over heads, with a row
+// for each scheme and a column for each length. Weights are relative to uniform
+// attention, so that maps of different lengths are comparable. INVALID_ARGUMENT
+// if a map is malformed.
 absl::StatusOr<plot::HeatmapGrid> AttentionMaps(
     const std::vector<v1::EvaluationCell>& cells, int64_t train_length);
 

@@ -24,7 +24,8 @@ std::string Cell(absl::string_view text) {
   return absl::StrCat("<td>", Escape(text), "</td>");
 }
 
-// Where the number is rounded, it stands in full behind what is shown.
+// Returns a table cell with a rounded number. If rounding changed the number,
+// the title of the cell has it in full.
 std::string NumberCell(double value) {
   const std::string shown = ShortNumber(value);
   double read = 0;
@@ -37,11 +38,11 @@ std::string NumberCell(double value) {
 
 struct Heading {
   std::string text;
-  // Numbers stand to the right.
+  // Numbers are aligned to the right.
   bool number = false;
 };
 
-// A table that scrolls on its own where the screen is narrow.
+// Returns a table that scrolls horizontally on narrow screens.
 std::string Table(absl::string_view id, const std::vector<Heading>& headings,
                   const std::vector<std::string>& rows) {
   std::string html =
@@ -64,15 +65,16 @@ std::string Question(const Manifest& manifest) {
     return absl::StrCat(
         "One attention layer with seeded weights, built for ",
         manifest.train_length,
-        " tokens and trained for nothing. What does its attention look like "
-        "with each position scheme at ",
+        " tokens and not trained. What does its attention look like with each "
+        "position scheme at ",
         lengths, " tokens?");
   }
   return absl::StrCat(
       "Small transformers, trained from scratch on the task "
       "\xe2\x80\x9c",
       manifest.experiment, "\xe2\x80\x9d with at most ", manifest.train_length,
-      " tokens. What does each position scheme do at ", lengths, " tokens?");
+      " tokens. How well does each position scheme do at ", lengths,
+      " tokens?");
 }
 
 std::string Verdict(const Manifest& manifest) {
@@ -80,8 +82,8 @@ std::string Verdict(const Manifest& manifest) {
   std::string html = "<section class=\"verdict\">\n";
   if (summary.partial()) {
     html +=
-        "<p class=\"partial\"><strong>Partial.</strong> Time ran out before "
-        "everything was measured; this is what was finished.</p>\n";
+        "<p class=\"partial\"><strong>Partial.</strong> The evaluation ran out "
+        "of time; these are the results up to then.</p>\n";
   }
   absl::StrAppend(
       &html, "<p class=\"winner\">",
@@ -107,10 +109,11 @@ std::string Charts(const Manifest& manifest,
   return html;
 }
 
-// The deciding metric, a row for each scheme and a column for each length.
+// Returns a table of the deciding metric, with a row for each scheme and a
+// column for each length.
 std::string Overview(const Manifest& manifest) {
   const std::vector<std::string> metrics = MetricsOf(manifest);
-  if (metrics.empty()) return "<p>Nothing was finished.</p>\n";
+  if (metrics.empty()) return "<p>There are no results.</p>\n";
   const std::vector<int64_t> lengths = LengthsOf(manifest);
   std::vector<Heading> headings = {{"scheme"}};
   for (const int64_t length : lengths) {
@@ -152,18 +155,18 @@ std::string Gates(const Manifest& manifest) {
                       : "<td class=\"failed\">did not learn</td>"));
   }
   return absl::StrCat(
-      "<h2>Who learned the task in range</h2>\n<p>A scheme that did not is "
-      "not compared beyond it.</p>\n",
+      "<h2>Learning within the training length</h2>\n<p>Schemes that did not "
+      "learn the task there are not compared at longer lengths.</p>\n",
       Table("gates",
             {{"scheme"},
              {"metric"},
-             {"had to reach", true},
+             {"threshold", true},
              {"share of seeds", true},
              {""}},
             rows));
 }
 
-// Rows and differences have the same figures.
+// Returns the table rows of rows or differences, which have the same fields.
 template <typename Rows>
 std::vector<std::string> Figures(const Rows& figures) {
   std::vector<std::string> rows;
@@ -205,13 +208,13 @@ std::string Configuration(const Manifest& manifest) {
       2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   const std::string configuration = manifest.json["configuration"].dump(
       2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  return absl::StrCat(
-      "<details><summary>Configuration</summary>\n<pre>", Escape(configuration),
-      "</pre></details>\n<p><a download=\"manifest.json\" "
-      "href=\"data:application/json;base64,",
-      absl::Base64Escape(text),
-      "\">manifest.json</a> has all of this for programs, and repeats the "
-      "evaluation.</p>\n");
+  return absl::StrCat("<details><summary>Configuration</summary>\n<pre>",
+                      Escape(configuration),
+                      "</pre></details>\n<p><a download=\"manifest.json\" "
+                      "href=\"data:application/json;base64,",
+                      absl::Base64Escape(text),
+                      "\">manifest.json</a> contains all results, and can be "
+                      "used to repeat the evaluation.</p>\n");
 }
 
 }  // namespace

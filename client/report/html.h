@@ -1,4 +1,4 @@
-// One page that says what an evaluation found.
+// HTML report of an evaluation.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace locus::client {
 
-// Self-contained: nothing is fetched, no script runs. Light or dark as the
-// reader's system is. All numbers are the manifest's.
+// Returns a self-contained HTML page without scripts or external resources. Its
+// theme follows the viewer's system. All numbers come from the manifest.
 std::string MakeReport(const Manifest& manifest,
                        const std::optional<plot::Scene>& attention_maps);
 

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Reads members and remembers the first that is not as it should be.
+// Reads the members of an object and keeps the first error in `status`.
 class Reader {
  public:
   explicit Reader(const Json& json, std::string path = "")
@@ -31,7 +31,8 @@ class Reader {
     }
     return Missing<std::string>(key, "a string");
   }
-  // Infinite and undefined numbers are words.
+  // Reads a number, or one of the strings NaN, Infinity and -Infinity, which
+  // JSON cannot express as numbers.
   double Number(const char* key) {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
     const Json* value = Find(key);
@@ -88,7 +89,7 @@ class Reader {
   const std::string path_;
 };
 
-// Rows and differences have the same figures.
+// Reads the fields that rows and differences have in common.
 template <typename Row>
 void ReadFigures(Reader& reader, Row* row) {
   row->set_scheme_name(reader.String("scheme_name"));
@@ -100,7 +101,7 @@ void ReadFigures(Reader& reader, Row* row) {
   row->set_count(reader.Integer("count"));
 }
 
-// `each` (reader, element) of a list of objects.
+// Calls each(reader) for each object of a list.
 template <typename Each>
 absl::Status ReadList(const Json& list, const std::string& path, Each each) {
   for (size_t i = 0; i < list.size(); ++i) {
@@ -135,8 +136,9 @@ absl::Status ReadResults(const Json& results, v1::EvaluationSummary* summary) {
   return status;
 }
 
+// Returns the distinct values of get(row) in order of appearance.
 template <typename T, typename Get>
-std::vector<T> InOrder(const Manifest& manifest, Get get) {
+std::vector<T> Distinct(const Manifest& manifest, Get get) {
   std::vector<T> found;
   std::set<T> seen;
   for (const v1::EvaluationRow& row : manifest.summary.rows()) {
@@ -176,21 +178,22 @@ absl::StatusOr<Manifest> ParseManifest(const std::string& text) {
 }
 
 std::vector<std::string> SchemesOf(const Manifest& manifest) {
-  return InOrder<std::string>(
+  return Distinct<std::string>(
       manifest, [](const v1::EvaluationRow& row) { return row.scheme_name(); });
 }
 
 std::vector<int64_t> LengthsOf(const Manifest& manifest) {
-  std::vector<int64_t> lengths = InOrder<int64_t>(
+  std::vector<int64_t> lengths = Distinct<int64_t>(
       manifest, [](const v1::EvaluationRow& row) { return row.eval_length(); });
   std::sort(lengths.begin(), lengths.end());
   return lengths;
 }
 
 std::vector<std::string> MetricsOf(const Manifest& manifest) {
-  std::vector<std::string> metrics = InOrder<std::string>(
+  std::vector<std::string> metrics = Distinct<std::string>(
       manifest, [](const v1::EvaluationRow& row) { return row.metric(); });
-  // What the gates look at decides; where nothing was trained, our own order.
+  // The metric of the gates is the deciding metric. Without gates, the order is
+  // that of Metric::rank.
   const std::string deciding = manifest.summary.gates_size() > 0
                                    ? manifest.summary.gates(0).metric()
                                    : "";

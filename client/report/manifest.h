@@ -1,7 +1,7 @@
-// What an evaluation found, as its manifest has it.
+// The manifest of an evaluation: its configuration and results.
 //
-// Reports are made of the manifest alone, so that they can be drawn again, by
-// anyone, from the file.
+// Reports are made from the manifest alone, so that they can be made again from
+// the file.
 #pragma once
 
 #include <cstdint>
@@ -15,31 +15,34 @@
 namespace locus::client {
 
 struct Manifest {
-  // "pattern", or the name of the task.
+  // "pattern", or the name of a task.
   std::string experiment;
   std::string date;
   int64_t train_length = 0;
-  // Rows, differences, gates, winner, reason and partial.
+  // Contains rows, differences, gates, winner, reason and partial.
   v1::EvaluationSummary summary;
-  // All of it.
+  // The complete document.
   nlohmann::ordered_json json;
 
   bool is_pattern() const { return experiment == "pattern"; }
 };
 
-// INVALID_ARGUMENT says what is missing.
+// Parses the text of a manifest. INVALID_ARGUMENT names the missing or invalid
+// field.
 absl::StatusOr<Manifest> ParseManifest(const std::string& text);
 
-// Of all rows, in their order.
+// Returns the schemes of all rows, in order of appearance.
 std::vector<std::string> SchemesOf(const Manifest& manifest);
-std::vector<int64_t> LengthsOf(const Manifest& manifest);  // ascending
-// The one that decides first.
+// Returns the evaluation lengths of all rows in increasing order.
+std::vector<int64_t> LengthsOf(const Manifest& manifest);
+// Returns the metrics of all rows, with the deciding metric first.
 std::vector<std::string> MetricsOf(const Manifest& manifest);
 
-// Null if there is none.
+// Returns the row of a scheme, length and metric, or null.
 const v1::EvaluationRow* FindRow(const Manifest& manifest,
                                  const std::string& scheme, int64_t eval_length,
                                  const std::string& metric);
+// Returns the gate of a scheme, or null.
 const v1::EvaluationGate* FindGate(const Manifest& manifest,
                                    const std::string& scheme);
 

@@ -11,6 +11,7 @@
 namespace locus::client {
 namespace {
 
+// A metric with its name.
 struct Known {
   absl::string_view name;
   Metric metric;
@@ -28,7 +29,7 @@ const std::vector<Known>& KnownMetrics() {
         false,
         {},
         1,
-        "How surprised the model is by the next byte."}},
+        "Negative log-probability of the next byte."}},
       {"bits_per_byte",
        {"Bits per byte",
         "bits",
@@ -36,7 +37,7 @@ const std::vector<Known>& KnownMetrics() {
         false,
         {},
         2,
-        "The same in bits: 8 is no compression at all."}},
+        "Negative log-likelihood in bits; 8 is no compression."}},
       {"drift",
        {"Drift beyond the training length",
         "nats per byte",
@@ -44,17 +45,14 @@ const std::vector<Known>& KnownMetrics() {
         false,
         {},
         3,
-        "How much worse late positions are predicted than early "
-        "ones."}},
+        "Increase of the loss from early to late positions."}},
       {"balanced_accuracy",
        {"Balanced accuracy", "share of right answers", B::kMore, true, 0.5, 1,
-        "Mean of the shares of ascending and of other "
-        "sequences recognised."}},
+        "Mean of the accuracies on ascending and on other sequences."}},
       {"positive_rate",
        {"Rate of \xe2\x80\x9cyes\xe2\x80\x9d", "share of answers", B::kNeither,
         true, 0.5, 2,
-        "How often the answer is that the sequence is "
-        "ascending; half of them are."}},
+        "Share of sequences classified as ascending; half of them are."}},
       {"accuracy",
        {"Accuracy",
         "share of right answers",
@@ -62,7 +60,7 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         1,
-        "Right verb forms."}},
+        "Share of correct verb forms."}},
       {"pair_accuracy",
        {"Pair accuracy",
         "share of pairs",
@@ -70,13 +68,14 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         2,
-        "How often the form for the right person is likelier than those for "
-        "other persons."}},
+        "Share of pairs in which the form for the right person is more likely "
+        "than those for other persons."}},
       {"order_accuracy",
        {"Order accuracy", "share of pairs", B::kMore, true, 0.5, 4,
-        "How often the right order of subject and verb, he works, is likelier "
-        "than the other, works he. The word before tells, so that less than 1 "
-        "means that even the nearest words are lost."}},
+        "Share of pairs in which the right order of subject and verb (he "
+        "works) is more likely than the reverse (works he). The previous word "
+        "suffices, so a value below 1 means that even the nearest words are "
+        "lost."}},
       {"held_out_accuracy",
        {"Accuracy on held-out verbs",
         "share of right answers",
@@ -84,8 +83,7 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         3,
-        "Verbs that training did not show in such "
-        "clauses."}},
+        "Accuracy on verbs that did not occur in such clauses in training."}},
       {"token_accuracy",
        {"Token accuracy",
         "share of right tokens",
@@ -93,7 +91,7 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         1,
-        "Tokens of the answer that are right."}},
+        "Share of correct tokens in the answer."}},
       {"exact_match",
        {"Exact match",
         "share of answers",
@@ -101,16 +99,16 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         2,
-        "Answers without a single wrong token."}},
+        "Share of answers without a wrong token."}},
       {"entropy",
        {"Entropy of attention",
-        "share of its largest",
+        "share of its maximum",
         B::kNeither,
         false,
         {},
         1,
-        "1: every visible key gets the same; 0: one key gets "
-        "everything."}},
+        "1 is uniform attention over the visible keys; 0 is attention to a "
+        "single key."}},
       {"window_mass",
        {"Attention within half the training length",
         "share of the weight",
@@ -118,7 +116,7 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         3,
-        "How much of the attention stays near."}},
+        "Share of the attention weight within that distance."}},
       {"mean_distance",
        {"Mean attended distance",
         "tokens",
@@ -126,7 +124,7 @@ const std::vector<Known>& KnownMetrics() {
         false,
         {},
         5,
-        "How far away attention looks, on average."}},
+        "Mean distance between query and key, weighted by attention."}},
       {"score_drift",
        {"Drift of the score profile",
         "",
@@ -134,8 +132,8 @@ const std::vector<Known>& KnownMetrics() {
         false,
         {},
         7,
-        "How much scores at distances beyond the training "
-        "length differ from those within."}},
+        "Difference between scores at distances beyond and within the training "
+        "length."}},
       {"position_effect",
        {"Effect of positions",
         "share of the weight",
@@ -143,8 +141,7 @@ const std::vector<Known>& KnownMetrics() {
         false,
         {},
         9,
-        "How much of the attention moves because of the "
-        "scheme."}},
+        "Share of the attention weight that the scheme moves."}},
       {"similarity_decay",
        {"Decay of similarity",
         "1 \xe2\x88\x92 cosine",
@@ -152,15 +149,15 @@ const std::vector<Known>& KnownMetrics() {
         false,
         {},
         11,
-        "How unlike the codes of distant positions are."}},
+        "Dissimilarity of the encodings of distant positions."}},
       {"novelty",
-       {"Novelty of codes",
+       {"Novelty of encodings",
         "steps",
         B::kNeither,
         false,
         {},
         12,
-        "How far the code of the last position is from any code "
+        "Distance of the encoding of the last position to the nearest encoding "
         "within the training length."}},
       {"slow_pair_share",
        {"Rotary pairs slower than the training length",
@@ -169,7 +166,7 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         13,
-        "Pairs that never completed a turn in training."}},
+        "Pairs that do not complete a turn within the training length."}},
       {"bias_outside_share",
        {"Biases outside the trained range",
         "share of biases",
@@ -177,7 +174,7 @@ const std::vector<Known>& KnownMetrics() {
         true,
         {},
         14,
-        "Biases that training never showed."}}};
+        "Biases that do not occur within the training length."}}};
   return *known;
 }
 

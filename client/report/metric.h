@@ -1,4 +1,4 @@
-// What is known of the metrics of evaluations, by name.
+// Titles, units and meanings of the metrics of evaluations.
 #pragma once
 
 #include <optional>
@@ -8,31 +8,34 @@
 
 namespace locus::client {
 
+// Direction in which a metric is better.
 enum class Better { kNeither, kMore, kLess };
 
 struct Metric {
-  // For headings; the name itself if the metric is not known here.
+  // Title for headings; the name itself for an unknown metric.
   std::string title;
-  // For an axis.
+  // Unit for the label of an axis.
   std::string unit;
   Better better = Better::kNeither;
-  // Always between 0 and 1, shown over all of that.
+  // Values are between 0 and 1, and the axis shows this whole range.
   bool is_share = false;
-  // What guessing yields.
+  // Value of random guessing.
   std::optional<double> chance = std::nullopt;
-  // Metrics of small rank are shown first.
+  // Order of metrics in reports; lower ranks come first.
   int rank = 100;
-  // In a sentence: what it tells.
+  // Explanation in one sentence.
   std::string meaning = "";
 };
 
+// Returns the description of a metric.
 Metric MetricOf(absl::string_view name);
 
-// A part of the positions, of the metrics nll_bucket_BEGIN_END.
+// A range of positions, as in the metrics nll_bucket_BEGIN_END.
 struct Bucket {
   double begin = 0;
   double end = 0;
 };
+// Returns the range of a bucket metric; nullopt for other metrics.
 std::optional<Bucket> BucketOf(absl::string_view metric);
 
 }  // namespace locus::client

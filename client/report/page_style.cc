@@ -11,7 +11,7 @@ using plot::HexColor;
 using plot::Role;
 using plot::Theme;
 
-// The roles of charts as variables, so that page and charts agree.
+// Returns the colours of the charts as CSS variables, for use by the page.
 std::string Variables(Theme theme) {
   return absl::StrCat("--paper:", HexColor(ColorOf(Role::kPaper, theme)),
                       ";--ink:", HexColor(ColorOf(Role::kInk, theme)),

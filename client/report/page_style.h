@@ -5,6 +5,7 @@
 
 namespace locus::client {
 
+// Returns the CSS of the page.
 std::string PageStyle();
 
 }  // namespace locus::client

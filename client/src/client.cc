@@ -13,12 +13,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "locus/client/security.h"
 #include "client/base/status_macros.h"
 #include "grpc/health/v1/health.grpc.pb.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/client_context.h"
 #include "grpcpp/support/channel_arguments.h"
+#include "locus/client/security.h"
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
 #include "locus/v1/evaluation.grpc.pb.h"
@@ -47,7 +47,8 @@ void Record(const grpc::ClientContext& context, int attempts, CallInfo* info) {
   info->compute_time = Microseconds(FromTrailers(context, "locus-compute-us"));
 }
 
-// gRPC wraps the system's reason in several layers of its own.
+// Extracts the reason of the operating system from gRPC's message, which wraps
+// it in several layers of text.
 std::string ReasonOfFailedConnection(const std::string& message) {
   static constexpr char kWrapping[] = "remote host: ";
   const size_t found = message.rfind(kWrapping);
@@ -85,11 +86,11 @@ absl::Status CheckOptions(const ClientOptions& options) {
 
 }  // namespace
 
-// One server that calls may go to.
+// The stubs of one server address, and the pushback that the server asked for.
 class Client::Server {
  public:
-  // `has_state`: whether the channel can be asked if it is connected, which
-  // one within a process cannot.
+  // `has_state` is false for an in-process channel, which has no connectivity
+  // state.
   Server(std::string server_address, std::shared_ptr<grpc::Channel> channel,
          bool has_state)
       : address(std::move(server_address)),
@@ -100,6 +101,7 @@ class Client::Server {
         channel_(std::move(channel)),
         has_state_(has_state) {}
 
+  // Whether the channel is connecting or has failed to connect.
   bool IsUnconnected() const {
     if (!has_state_) return false;
     const grpc_connectivity_state state = channel_->GetState(false);
@@ -107,18 +109,19 @@ class Client::Server {
            state == GRPC_CHANNEL_CONNECTING;
   }
 
-  // Whether the name may stand for several servers, of which one asks.
-  bool is_many() const { return absl::StartsWith(address, "dns:"); }
+  // Whether the address may resolve to several servers. The pushback of one of
+  // them then does not apply to the others.
+  bool is_multi_server() const { return absl::StartsWith(address, "dns:"); }
 
-  // What the server asked for when it refused a call; others keep it, too.
-  void RestFor(absl::Duration time) {
-    rest_until_.store(absl::ToUnixMicros(absl::Now() + time),
-                      std::memory_order_relaxed);
+  // Records the delay that the server asked for when it rejected a call.
+  void SetPushback(absl::Duration delay) {
+    pushback_until_.store(absl::ToUnixMicros(absl::Now() + delay),
+                          std::memory_order_relaxed);
   }
-  // How long from now.
-  absl::Duration rest() const {
-    const int64_t until = rest_until_.load(std::memory_order_relaxed);
-    // Most calls need no clock.
+  // Returns the remaining delay; zero if the server accepts calls.
+  absl::Duration RemainingPushback() const {
+    const int64_t until = pushback_until_.load(std::memory_order_relaxed);
+    // Without any pushback so far there is no need to read the clock.
     return until == 0 ? absl::ZeroDuration()
                       : std::max(absl::ZeroDuration(),
                                  absl::FromUnixMicros(until) - absl::Now());
@@ -133,28 +136,28 @@ class Client::Server {
  private:
   const std::shared_ptr<grpc::Channel> channel_;
   const bool has_state_;
-  std::atomic<int64_t> rest_until_{0};
+  std::atomic<int64_t> pushback_until_{0};
 };
 
 class Client::Impl {
  public:
-  // Whether a server's wish to be left alone for a while is heeded by all such
-  // calls, or by the one that was refused: an evaluation is refused for reasons
-  // of its own, and health is worth knowing at any time.
+  // The calls that a server's pushback applies to: all calls of the client, or
+  // only the rejected one. Evaluations and health checks use kOwn: evaluations
+  // have an admission limit of their own, and health checks are never delayed.
   enum class Pushback { kShared, kOwn };
 
   explicit Impl(const ClientOptions& options) : options_(options) {}
 
-  // Before the first call.
+  // Adds a server. Not thread-safe: call before the first call.
   void Add(const std::string& address, std::shared_ptr<grpc::Channel> channel,
            bool has_state) {
     servers_.push_back(
         std::make_unique<Server>(address, std::move(channel), has_state));
   }
 
-  // Runs `attempt` (server, context, response) until it succeeds, fails for
-  // good, or time is up. Calls go to the servers in turn, and another attempt
-  // goes to another server.
+  // Runs `attempt(server, context, response)` until it succeeds, fails with an
+  // error that is not retried, or exceeds the deadline. Calls go to the servers
+  // in round-robin order, and each retry goes to the next server.
   template <typename Response, typename Attempt>
   absl::StatusOr<Response> Call(const CallOptions& call, Attempt attempt,
                                 Pushback pushback = Pushback::kShared) {
@@ -170,8 +173,8 @@ class Client::Impl {
     return response;
   }
 
-  // The same for attempts (server, context, final) that keep what they receive.
-  // One that sets `final` is not followed by another.
+  // Same as Call(), for `attempt(server, context, final)` functions that store
+  // the response themselves. An attempt that sets `*final` is not retried.
   template <typename Attempt>
   absl::Status Repeat(const CallOptions& call, Attempt attempt,
                       Pushback pushback = Pushback::kOwn) {
@@ -181,41 +184,42 @@ class Client::Impl {
     const size_t first = FirstServer();
     for (int count = 1;; ++count) {
       Server& server = *servers_[(first + count - 1) % servers_.size()];
-      if (count == 1 && shared && !WaitWhileResting(server, deadline, call)) {
-        return call.canceller != nullptr && call.canceller->cancelled()
+      if (count == 1 && shared && !WaitForPushback(server, deadline, call)) {
+        return call.cancellation != nullptr && call.cancellation->cancelled()
                    ? absl::CancelledError("cancelled by the caller")
                    : absl::UnavailableError(absl::StrCat(
                          server.address,
-                         " is busy and asked to be left alone until after the "
+                         " is overloaded and asked for no calls before the "
                          "deadline"));
       }
       grpc::ClientContext context;
       context.set_deadline(absl::ToChronoTime(deadline));
-      const Canceller::Scope scope(call.canceller, &context);
+      const CancellationToken::Scope scope(call.cancellation, &context);
       bool final = false;
       const grpc::Status status = attempt(server, &context, &final);
       Record(context, count, call.info);
       if (status.ok()) return absl::OkStatus();
       const absl::Status error = Explain(server, status, context, timeout);
       if (const auto asked = RetryDelay(error);
-          asked && shared && !server.is_many()) {
-        server.RestFor(std::min(*asked, options_.retry.max_backoff));
+          asked && shared && !server.is_multi_server()) {
+        server.SetPushback(std::min(*asked, options_.retry.max_backoff));
       }
       const bool again = !final && count < options_.retry.max_attempts &&
-                         IsWorthAnother(error, context, call.canceller);
+                         IsRetryable(error, context, call.cancellation);
       const absl::Duration wait =
           again ? WaitBeforeRetry(error, count) : absl::InfiniteDuration();
       if (absl::Now() + wait >= deadline) return error;
-      if (call.canceller == nullptr) {
+      if (call.cancellation == nullptr) {
         absl::SleepFor(wait);
-      } else if (call.canceller->WaitFor(wait)) {
+      } else if (call.cancellation->WaitFor(wait)) {
         return absl::CancelledError("cancelled by the caller");
       }
     }
   }
 
  private:
-  // The server's own words where it was reached, ours where it was not.
+  // Returns the error of the server if it was reached, and an error about the
+  // connection otherwise.
   static absl::Status Explain(const Server& server, const grpc::Status& status,
                               const grpc::ClientContext& context,
                               absl::Duration timeout) {
@@ -236,11 +240,12 @@ class Client::Impl {
     return error;
   }
 
-  // The next in turn that does not rest, or the next.
+  // Returns the index of the next server in round-robin order, skipping servers
+  // with a pushback unless all have one.
   size_t FirstServer() {
     const size_t first = next_.fetch_add(1, std::memory_order_relaxed);
     for (size_t i = 0; i < servers_.size(); ++i) {
-      if (servers_[(first + i) % servers_.size()]->rest() ==
+      if (servers_[(first + i) % servers_.size()]->RemainingPushback() ==
           absl::ZeroDuration()) {
         return first + i;
       }
@@ -248,39 +253,41 @@ class Client::Impl {
     return first;
   }
 
-  // A refusal costs the server about as much as a small call: who was refused
-  // asks nothing else of it meanwhile. False if there is not enough time.
-  static bool WaitWhileResting(const Server& server, absl::Time deadline,
-                               const CallOptions& call) {
-    const absl::Duration rest = server.rest();
-    if (rest == absl::ZeroDuration()) return true;
-    // Spread out, so that not all come back at the same moment.
+  // Blocks while the server's pushback lasts: to reject a call costs the server
+  // about as much as to serve a small one. Returns false if the pushback
+  // exceeds the deadline or the call is cancelled.
+  static bool WaitForPushback(const Server& server, absl::Time deadline,
+                              const CallOptions& call) {
+    const absl::Duration pushback = server.RemainingPushback();
+    if (pushback == absl::ZeroDuration()) return true;
     const absl::Duration left = deadline - absl::Now();
-    if (rest >= left) return false;
-    const absl::Duration wait =
-        std::min(rest * (1 + Uniform() / 2), rest + (left - rest) / 2);
-    if (call.canceller != nullptr) return !call.canceller->WaitFor(wait);
+    if (pushback >= left) return false;
+    // Jitter, so that delayed calls do not all start at the same time.
+    const absl::Duration wait = std::min(pushback * (1 + Uniform() / 2),
+                                         pushback + (left - pushback) / 2);
+    if (call.cancellation != nullptr) return !call.cancellation->WaitFor(wait);
     absl::SleepFor(wait);
     return true;
   }
 
-  // A server that goes away cancels what it has not begun, and says nothing
-  // more; whoever cancels here wants no other attempt.
-  static bool IsWorthAnother(const absl::Status& error,
-                             const grpc::ClientContext& context,
-                             Canceller* canceller) {
+  // Whether an error may be retried: UNAVAILABLE, or CANCELLED by a server that
+  // shuts down, which sends no trailers. A cancellation by the client is final.
+  static bool IsRetryable(const absl::Status& error,
+                          const grpc::ClientContext& context,
+                          CancellationToken* cancellation) {
     if (absl::IsUnavailable(error)) return true;
     return absl::IsCancelled(error) &&
            FromTrailers(context, "x-request-id").empty() &&
-           (canceller == nullptr || !canceller->cancelled());
+           (cancellation == nullptr || !cancellation->cancelled());
   }
 
-  // Another server need not be waited for, until all have been asked.
+  // Returns the delay before the next attempt; zero until every server has been
+  // tried.
   absl::Duration WaitBeforeRetry(const absl::Status& error, int count) const {
     if (static_cast<size_t>(count) % servers_.size() != 0) {
       return absl::ZeroDuration();
     }
-    return WaitAfter(options_.retry, count, RetryDelay(error), Uniform());
+    return RetryBackoff(options_.retry, count, RetryDelay(error), Uniform());
   }
 
   const ClientOptions options_;
@@ -292,8 +299,8 @@ grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(options.max_message_bytes);
   arguments.SetMaxSendMessageSize(options.max_message_bytes);
-  // gRPC answers from memory until it is willing to connect again, which would
-  // waste our attempts.
+  // While gRPC backs off from reconnecting, it fails calls without contacting
+  // the server. Its backoff is shorter than ours so that no attempt is wasted.
   const int backoff = Milliseconds(options.retry.initial_backoff / 2);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, backoff);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
@@ -326,7 +333,7 @@ absl::StatusOr<std::vector<std::string>> SplitAddresses(
     split.emplace_back(absl::StripAsciiWhitespace(part));
     if (split.back().empty()) {
       return absl::InvalidArgumentError(
-          "address: is empty; must be host:port, or several with commas");
+          "address: is empty; must be host:port or a comma-separated list");
     }
   }
   return split;
@@ -407,7 +414,7 @@ absl::Status Client::EvaluateExtrapolation(
           *final = true;
           if (listener(event)) continue;
           context->TryCancel();
-          // What is under way has to be drained before the status is known.
+          // Finish() requires that the stream is drained.
           while (reader->Read(&event)) {
           }
         }

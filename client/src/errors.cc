@@ -9,8 +9,10 @@
 namespace locus::client {
 namespace {
 
+// Returns the payload of type `Detail`, or nullopt if there is none or it
+// cannot be parsed.
 template <typename Detail>
-std::optional<Detail> Find(const absl::Status& status) {
+std::optional<Detail> FindDetail(const absl::Status& status) {
   const auto payload = status.GetPayload(
       absl::StrCat("type.googleapis.com/", Detail::descriptor()->full_name()));
   Detail detail;
@@ -25,7 +27,7 @@ std::optional<Detail> Find(const absl::Status& status) {
 
 std::vector<FieldViolation> FieldViolations(const absl::Status& status) {
   std::vector<FieldViolation> violations;
-  const auto bad_request = Find<google::rpc::BadRequest>(status);
+  const auto bad_request = FindDetail<google::rpc::BadRequest>(status);
   if (!bad_request.has_value()) return violations;
   for (const auto& violation : bad_request->field_violations()) {
     violations.push_back({violation.field(), violation.description()});
@@ -34,14 +36,14 @@ std::vector<FieldViolation> FieldViolations(const absl::Status& status) {
 }
 
 std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
-  const auto info = Find<google::rpc::RetryInfo>(status);
+  const auto info = FindDetail<google::rpc::RetryInfo>(status);
   if (!info.has_value() || !info->has_retry_delay()) return std::nullopt;
   return absl::Seconds(info->retry_delay().seconds()) +
          absl::Nanoseconds(info->retry_delay().nanos());
 }
 
 std::string ErrorReason(const absl::Status& status) {
-  const auto info = Find<google::rpc::ErrorInfo>(status);
+  const auto info = FindDetail<google::rpc::ErrorInfo>(status);
   return info.has_value() ? info->reason() : "";
 }
 

@@ -5,16 +5,16 @@
 
 namespace locus::client {
 
-absl::Duration WaitAfter(const RetryPolicy& policy, int attempt,
-                         std::optional<absl::Duration> asked_by_server,
-                         double uniform) {
+absl::Duration RetryBackoff(const RetryPolicy& policy, int attempt,
+                            std::optional<absl::Duration> server_delay,
+                            double uniform) {
   const absl::Duration backoff = std::min(
       policy.initial_backoff * std::exp2(attempt - 1), policy.max_backoff);
-  const absl::Duration spread = backoff / 2;
-  if (asked_by_server.has_value()) {
-    return std::max(*asked_by_server, absl::ZeroDuration()) + uniform * spread;
+  const absl::Duration jitter = uniform * (backoff / 2);
+  if (server_delay.has_value()) {
+    return std::max(*server_delay, absl::ZeroDuration()) + jitter;
   }
-  return spread + uniform * spread;
+  return backoff / 2 + jitter;
 }
 
 }  // namespace locus::client

@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/io/file.h"
 #include "client/base/status_macros.h"
+#include "client/io/file.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/create_channel.h"
 #include "grpcpp/security/credentials.h"
@@ -31,8 +31,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   return reader.Read(kMaxFileBytes);
 }
 
-// What the system knows of a file without reading it.
-std::string Look(const std::string& path) {
+// Returns a string that changes when the file is modified or replaced.
+std::string Fingerprint(const std::string& path) {
   struct stat info {};
   if (stat(path.c_str(), &info) != 0) return "";
   return absl::StrCat(info.st_dev, ",", info.st_ino, ",", info.st_size, ",",
@@ -56,24 +56,26 @@ bool IsLoopback(absl::string_view address) {
 
 }  // namespace
 
-// The token of now. Thread-safe.
+// The current content of a token file, which may be replaced at any time.
+// Thread-safe.
 class TokenFile {
  public:
   explicit TokenFile(std::string path) : path_(std::move(path)) {}
 
-  // Looks at the file at most once a second. A file that cannot be read for a
-  // moment, while somebody replaces it, leaves the token as it was.
+  // Returns the value of the authorization header. Checks the file for changes
+  // at most once a second. If the file cannot be read, for example while it is
+  // being replaced, the previous token is kept.
   absl::StatusOr<std::string> Header() {
     const std::lock_guard lock(mutex_);
     const auto now = std::chrono::steady_clock::now();
-    if (!header_.empty() && now < next_look_) return header_;
-    next_look_ = now + std::chrono::seconds(1);
-    std::string look = Look(path_);
-    if (!header_.empty() && look == look_) return header_;
+    if (!header_.empty() && now < next_check_) return header_;
+    next_check_ = now + std::chrono::seconds(1);
+    std::string fingerprint = Fingerprint(path_);
+    if (!header_.empty() && fingerprint == fingerprint_) return header_;
     auto read = Read();
     if (read.ok()) {
       header_ = *std::move(read);
-      look_ = std::move(look);
+      fingerprint_ = std::move(fingerprint);
     }
     if (header_.empty()) return read.status();
     return header_;
@@ -96,14 +98,14 @@ class TokenFile {
 
   const std::string path_;
   std::mutex mutex_;
-  std::chrono::steady_clock::time_point next_look_;
-  std::string look_;
+  std::chrono::steady_clock::time_point next_check_;
+  std::string fingerprint_;
   std::string header_;
 };
 
 namespace {
 
-// How a token travels within TLS: with every call of the channel.
+// Attaches the token to every call of a TLS channel.
 class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
  public:
   explicit TokenPlugin(std::shared_ptr<TokenFile> token)
@@ -127,7 +129,8 @@ class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
   const std::shared_ptr<TokenFile> token_;
 };
 
-// How it travels in plaintext, where gRPC's credentials refuse to.
+// Attaches the token to the calls of a plaintext channel, for which gRPC does
+// not support call credentials.
 class TokenInterceptor final : public grpc::experimental::Interceptor {
  public:
   explicit TokenInterceptor(std::shared_ptr<TokenFile> token)
@@ -137,7 +140,8 @@ class TokenInterceptor final : public grpc::experimental::Interceptor {
       grpc::experimental::InterceptorBatchMethods* methods) override {
     using Point = grpc::experimental::InterceptionHookPoints;
     if (methods->QueryInterceptionHookPoint(Point::PRE_SEND_INITIAL_METADATA)) {
-      // Without a token the server says what is wrong.
+      // If the token cannot be read, the server rejects the call with an
+      // explanation.
       if (const auto header = token_->Header(); header.ok()) {
         methods->GetSendInitialMetadata()->emplace("authorization", *header);
       }
@@ -172,10 +176,10 @@ absl::StatusOr<std::shared_ptr<grpc::ChannelCredentials>> TlsCredentials(
         std::pair{&options.key_file, &tls.pem_private_key}}) {
     if (path->empty()) continue;
     CLIENT_ASSIGN_OR_RETURN(*content, ReadFile(*path));
-    // gRPC takes whatever this is, and then says only that it cannot connect.
+    // gRPC accepts any content and later only reports a failed connection.
     if (!absl::StrContains(*content, "-----BEGIN ")) {
       return absl::InvalidArgumentError(
-          absl::StrCat(*path, " is not in PEM form"));
+          absl::StrCat(*path, " is not in PEM format"));
     }
   }
   return grpc::SslCredentials(tls);
@@ -190,7 +194,7 @@ absl::StatusOr<std::shared_ptr<const Security>> Security::Load(
     const SecurityOptions& options) {
   if (options.certificate_file.empty() != options.key_file.empty()) {
     return absl::InvalidArgumentError(
-        "a client's certificate needs its key, and the key its certificate");
+        "a client certificate needs its key, and a key its certificate");
   }
   std::shared_ptr<Security> security(new Security(options));
   if (!options.token_file.empty()) {
@@ -230,8 +234,8 @@ std::shared_ptr<grpc::Channel> Security::MakeChannel(
   if (token_ == nullptr || options_.UsesTls()) {
     return grpc::CreateCustomChannel(address, credentials_, arguments);
   }
-  // A proxy that the environment names would see the token, even one for this
-  // machine.
+  // A proxy configured in the environment would see the token, even for
+  // loopback addresses.
   if (!options_.allow_plaintext_token) {
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   }

@@ -1,4 +1,4 @@
-// What models are published with, and what their code does beyond it.
+// Tests with configurations of published models and the defaults of their code.
 #include <string>
 #include <utility>
 
@@ -26,7 +26,7 @@ constexpr char kSlidingThenFull[] =
                        "sliding_attention", "full_attention"],
        "sliding_window": 512)";
 
-TEST(HfModelsTest, Gemma3LeavesOutMostOfIt) {
+TEST(HfModelsTest, Gemma3UsesDefaultsOfModelType) {
   const HfModel model = MustRead(R"({"text_config": {"hidden_size": 2560,
     "model_type": "gemma3_text", "num_hidden_layers": 34,
     "rope_scaling": {"factor": 8.0, "rope_type": "linear"},
@@ -37,7 +37,7 @@ TEST(HfModelsTest, Gemma3LeavesOutMostOfIt) {
   EXPECT_EQ(model.head_dim, 256);
   EXPECT_EQ(model.head_count, 8);
   EXPECT_THAT(model.notes,
-              Contains("rope_theta is left out; took 1e+06, the default of "
+              Contains("rope_theta is left out; using 1e+06, the default of "
                        "gemma3_text"));
   ASSERT_TRUE(model.layered.has_value());
   EXPECT_EQ(
@@ -47,7 +47,7 @@ TEST(HfModelsTest, Gemma3LeavesOutMostOfIt) {
       "ROPE_LAYOUT_HALF_SPLIT linear { factor: 8 } } } } window: 1024 } ");
 }
 
-TEST(HfModelsTest, BasesThatAreLeftOut) {
+TEST(HfModelsTest, UsesDefaultBaseOfModelType) {
   for (const auto& [type, base] :
        {std::pair("mixtral", "1000000"), std::pair("llama4_text", "500000"),
         std::pair("persimmon", "25000"), std::pair("gpt_oss", "150000"),
@@ -62,7 +62,7 @@ TEST(HfModelsTest, BasesThatAreLeftOut) {
   }
 }
 
-TEST(HfModelsTest, ABaseThatIsGuessedIsSaidToBe) {
+TEST(HfModelsTest, ReportsAssumedBase) {
   const char* const text = R"({"model_type": "novel", "rotary_dim": 64)";
   EXPECT_THAT(MustRead(absl::StrCat(text, "}")).notes,
               Contains(HasSubstr("assumed 10000")));
@@ -70,7 +70,7 @@ TEST(HfModelsTest, ABaseThatIsGuessedIsSaidToBe) {
               IsEmpty());
 }
 
-TEST(HfModelsTest, KindsOfPositionsByName) {
+TEST(HfModelsTest, ReadsPositionEmbeddingType) {
   EXPECT_EQ(SchemeOf(R"({"model_type": "novel", "rope_theta": 50000,
                          "position_embedding_type": "rope_gptj"})"),
             "rope { base: 50000 layout: ROPE_LAYOUT_INTERLEAVED } ");
@@ -84,7 +84,7 @@ TEST(HfModelsTest, KindsOfPositionsByName) {
             "learned { max_length: 512 } ");
 }
 
-TEST(HfModelsTest, ModernBertIsNotAbsoluteWhateverItSays) {
+TEST(HfModelsTest, ModernBertUsesRopeDespiteAbsoluteType) {
   const char* const rope =
       "rope { base: 160000 layout: ROPE_LAYOUT_HALF_SPLIT } ";
   EXPECT_EQ(SchemeOf(R"({"model_type": "modernbert",
@@ -97,11 +97,11 @@ TEST(HfModelsTest, ModernBertIsNotAbsoluteWhateverItSays) {
     "local_rope_theta": 20000.0})");
   EXPECT_EQ(TextOf(older.scheme), rope);
   EXPECT_THAT(older.notes,
-              Contains(HasSubstr("layers with a window turn with base 20000")));
+              Contains(HasSubstr("sliding-window layers have base 20000")));
   EXPECT_THAT(older.notes, Not(Contains(HasSubstr("not understood: "))));
 }
 
-TEST(HfModelsTest, LayersThatSeeAllDoNotTurnInSomeModels) {
+TEST(HfModelsTest, FullAttentionLayersUseNopeInSomeModels) {
   for (const char* const type : {"cohere2", "exaone4"}) {
     const HfModel model =
         MustRead(absl::StrCat(R"({"rope_theta": 50000, "model_type": ")", type,
@@ -114,13 +114,13 @@ TEST(HfModelsTest, LayersThatSeeAllDoNotTurnInSomeModels) {
     EXPECT_TRUE(model.scheme.has_rope());
     EXPECT_THAT(model.notes, Contains(HasSubstr("have no positions")));
   }
-  // Without a window, all layers of this kind are alike.
+  // Without a sliding window, all layers of exaone4 use RoPE.
   EXPECT_EQ(LayeredOf(R"({"model_type": "exaone4", "sliding_window": null,
                           "rope_theta": 1e6})"),
             "none");
 }
 
-TEST(HfModelsTest, OlderFilesHaveANumberOrLettersForKindsOfLayers) {
+TEST(HfModelsTest, ReadsSlidingWindowPattern) {
   for (const auto& [type, pattern] :
        {std::pair("cohere2", "4"), std::pair("exaone4", R"("LLLG")"),
         std::pair("cohere2", "null")}) {
@@ -137,7 +137,7 @@ TEST(HfModelsTest, OlderFilesHaveANumberOrLettersForKindsOfLayers) {
             "none");
 }
 
-TEST(HfModelsTest, LayersWithAWindowAreNotScaledInSomeModels) {
+TEST(HfModelsTest, ScalesOnlyFullAttentionLayersInSomeModels) {
   EXPECT_EQ(LayeredOf(absl::StrCat(R"({"model_type": "gemma3_text",
               "rope_theta": 1e6, "rope_local_base_freq": 20000.0,
               "rope_scaling": {"rope_type": "linear", "factor": 8.0}, )",
@@ -154,7 +154,7 @@ TEST(HfModelsTest, LayersWithAWindowAreNotScaledInSomeModels) {
             "ROPE_LAYOUT_HALF_SPLIT linear { factor: 8 } } } } window: 512 } ");
 }
 
-TEST(HfModelsTest, ABlockThatIsNullIsALayerWithoutPositions) {
+TEST(HfModelsTest, NullBlockMeansNope) {
   const auto layered = [](const char* full, const char* sliding) {
     return LayeredOf(absl::StrCat(R"({"rope_parameters": {"full_attention": )",
                                   full, R"(, "sliding_attention": )", sliding,
@@ -173,14 +173,14 @@ TEST(HfModelsTest, ABlockThatIsNullIsALayerWithoutPositions) {
   EXPECT_EQ(SchemeOf(R"({"rope_parameters": {"full_attention": null,
                          "sliding_attention": null}})"),
             "none { } ");
-  // The code of some models reads it as the default.
+  // The code of some models treats a null block as RoPE without scaling.
   EXPECT_THAT(SchemeOf(R"({"model_type": "gemma3_text", "rope_parameters": {
                            "full_attention": null,
                            "sliding_attention": {"rope_theta": 10000}}})"),
               HasSubstr("base: 1000000"));
 }
 
-TEST(HfModelsTest, EveryFourthLayerStandsUnlessSomethingElseIsSaid) {
+TEST(HfModelsTest, EveryFourthLayerUsesNopeByDefault) {
   for (const char* const type : {"llama4", "llama4_text", "smollm3"}) {
     for (const char* const layers :
          {"", R"(, "no_rope_layers": [])", R"(, "no_rope_layers": null)"}) {
@@ -199,7 +199,7 @@ TEST(HfModelsTest, EveryFourthLayerStandsUnlessSomethingElseIsSaid) {
   }
 }
 
-TEST(HfModelsTest, ThePartWithItsOwnProjectionTurnsAsAWhole) {
+TEST(HfModelsTest, IgnoresPartialRotaryFactorWithQkRopeHeadDim) {
   const HfModel model = MustRead(R"({"model_type": "deepseek_v3",
     "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "rope_parameters": {
       "rope_type": "default", "rope_theta": 5,
@@ -207,10 +207,10 @@ TEST(HfModelsTest, ThePartWithItsOwnProjectionTurnsAsAWhole) {
   EXPECT_EQ(TextOf(model.scheme),
             "rope { base: 5 layout: ROPE_LAYOUT_INTERLEAVED } ");
   EXPECT_EQ(model.head_dim, 64);
-  EXPECT_THAT(model.notes, Contains(HasSubstr("is passed over")));
+  EXPECT_THAT(model.notes, Contains(HasSubstr("is ignored")));
 }
 
-TEST(HfModelsTest, ModelsThatTurnNeighbours) {
+TEST(HfModelsTest, ReadsInterleavedLayoutOfModelType) {
   for (const char* const type : {"kimi_k2", "deepseek_v32"}) {
     const HfModel model = MustRead(absl::StrCat(
         R"({"rope_theta": 5, "qk_rope_head_dim": 64, "model_type": ")", type,
@@ -221,10 +221,10 @@ TEST(HfModelsTest, ModelsThatTurnNeighbours) {
   EXPECT_THAT(MustRead(R"({"model_type": "novel", "rope_theta": 5,
                            "qk_rope_head_dim": 64})")
                   .notes,
-              Contains(HasSubstr("is assumed: took halves")));
+              Contains(HasSubstr("assuming half-split")));
 }
 
-TEST(HfModelsTest, TheLargerBaichuanHasAlibi) {
+TEST(HfModelsTest, LargeBaichuanUsesAlibi) {
   EXPECT_EQ(SchemeOf(R"({"model_type": "baichuan", "hidden_size": 5120,
                          "num_attention_heads": 40})"),
             "alibi { } ");
@@ -233,7 +233,7 @@ TEST(HfModelsTest, TheLargerBaichuanHasAlibi) {
               HasSubstr("rope"));
 }
 
-TEST(HfModelsTest, EncodersWithAlibiLookBothWays) {
+TEST(HfModelsTest, AlibiOfEncodersIsSymmetric) {
   const char* const text =
       R"({"model_type": "bert", "position_embedding_type": "alibi")";
   EXPECT_EQ(SchemeOf(absl::StrCat(text, "}")), "alibi { symmetric: true } ");
@@ -241,14 +241,14 @@ TEST(HfModelsTest, EncodersWithAlibiLookBothWays) {
             "alibi { } ");
 }
 
-TEST(HfModelsTest, XglmHasSinesAndCosines) {
+TEST(HfModelsTest, XglmIsSinusoidal) {
   const HfModel model = MustRead(R"({"model_type": "xglm", "d_model": 1024})");
   EXPECT_EQ(TextOf(model.scheme),
             "sinusoidal { layout: SINUSOIDAL_LAYOUT_TENSOR2TENSOR } ");
   EXPECT_THAT(model.notes, Contains(HasSubstr("begin at 2")));
 }
 
-TEST(HfModelsTest, AlphaStretchesTheBaseOnce) {
+TEST(HfModelsTest, AlphaIsNtkScaling) {
   for (const char* const block :
        {R"("type": "dynamic", "alpha": 1000.0, "factor": 1.0, "beta_fast": 32,
            "beta_slow": 1, "mscale": 1.0, "mscale_all_dim": 1.0)",
@@ -266,7 +266,7 @@ TEST(HfModelsTest, AlphaStretchesTheBaseOnce) {
               Contains(HasSubstr("xdrope_section is not applied")));
 }
 
-TEST(HfModelsTest, SomeKeepPositionsWithAttention) {
+TEST(HfModelsTest, ReadsAttnConfig) {
   const HfModel model = MustRead(R"({"model_type": "dbrx", "d_model": 6144,
     "n_heads": 48, "attn_config": {"clip_qkv": 8, "kv_n_heads": 8,
       "rope_theta": 500000, "rope_swirl": 1}})");
@@ -275,35 +275,36 @@ TEST(HfModelsTest, SomeKeepPositionsWithAttention) {
   EXPECT_EQ(model.head_dim, 128);
   EXPECT_THAT(model.notes,
               testing::ElementsAre("not understood: attn_config.rope_swirl"));
-  // A flag there may say that the rest has no effect.
-  const HfModel idle = MustRead(R"({"model_type": "mpt", "attn_config": {
+  // attn_config.rope = false disables the other RoPE fields.
+  const HfModel disabled = MustRead(R"({"model_type": "mpt", "attn_config": {
     "alibi": true, "rope": false, "rope_theta": 10000}})");
-  EXPECT_EQ(TextOf(idle.scheme), "alibi { } ");
-  EXPECT_THAT(idle.notes, IsEmpty());
+  EXPECT_EQ(TextOf(disabled.scheme), "alibi { } ");
+  EXPECT_THAT(disabled.notes, IsEmpty());
   EXPECT_THAT(SchemeOf(R"({"model_type": "mpt", "attn_config": {
                            "alibi": false, "rope": true}})"),
               HasSubstr("rope"));
 }
 
-TEST(HfModelsTest, WhatStretchesAsItGoesIsNotPassedOver) {
+TEST(HfModelsTest, ReportsUseDynamicNtk) {
   EXPECT_THAT(MustRead(R"({"model_type": "qwen", "rotary_emb_base": 10000,
                            "use_dynamic_ntk": true})")
                   .notes,
               Contains("not understood: use_dynamic_ntk"));
 }
 
-TEST(HfModelsTest, TheWordsPartHasSeveralNames) {
+TEST(HfModelsTest, ReadsLanguageModelOfMultimodalModels) {
   for (const char* const part :
        {"text_config", "llm_config", "language_config"}) {
     const HfModel model = MustRead(absl::StrCat(
         R"({"model_type": "outer", ")", part,
         R"(": {"model_type": "llama", "rope_theta": 1000000.0}})"));
     EXPECT_THAT(TextOf(model.scheme), HasSubstr("base: 1000000"));
-    EXPECT_THAT(model.notes, testing::ElementsAre(absl::StrCat("took ", part)));
+    EXPECT_THAT(model.notes,
+                testing::ElementsAre(absl::StrCat("using ", part)));
   }
 }
 
-TEST(HfModelsTest, ChatGlmMultipliesTheBase) {
+TEST(HfModelsTest, ChatGlmMultipliesBaseByRopeRatio) {
   const HfModel model = MustRead(R"({"model_type": "chatglm",
     "hidden_size": 4096, "num_attention_heads": 32, "kv_channels": 128,
     "original_rope": true, "rope_ratio": 500, "seq_length": 131072})");
@@ -314,7 +315,7 @@ TEST(HfModelsTest, ChatGlmMultipliesTheBase) {
   EXPECT_THAT(model.notes, testing::ElementsAre(HasSubstr("the default of")));
 }
 
-TEST(HfModelsTest, AShareOfNothingTurnsNothing) {
+TEST(HfModelsTest, PartialRotaryFactorOfZeroIsNone) {
   EXPECT_EQ(SchemeOf(R"({"head_dim": 64, "partial_rotary_factor": 0})"),
             "none { } ");
   EXPECT_EQ(SchemeOf(R"({"rope_parameters": {"rope_type": "proportional",

@@ -17,7 +17,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(HfConfigTest, PlainRopeTurnsHalves) {
+TEST(HfConfigTest, PlainRopeIsHalfSplit) {
   const HfModel model = MustRead(R"({
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
     "num_key_value_heads": 8, "max_position_embeddings": 4096,
@@ -29,7 +29,7 @@ TEST(HfConfigTest, PlainRopeTurnsHalves) {
   EXPECT_THAT(model.notes, IsEmpty());
 }
 
-TEST(HfConfigTest, Llama31) {
+TEST(HfConfigTest, ReadsLlama31) {
   EXPECT_EQ(SchemeOf(R"({
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
     "max_position_embeddings": 131072, "rope_theta": 500000.0,
@@ -41,7 +41,7 @@ TEST(HfConfigTest, Llama31) {
             "original_length: 8192 } } ");
 }
 
-TEST(HfConfigTest, YarnWithEveryField) {
+TEST(HfConfigTest, ReadsEveryFieldOfYarn) {
   EXPECT_EQ(SchemeOf(R"({
     "head_dim": 64, "max_position_embeddings": 163840, "rope_theta": 10000,
     "rope_scaling": {"type": "yarn", "factor": 40, "beta_fast": 32,
@@ -52,7 +52,7 @@ TEST(HfConfigTest, YarnWithEveryField) {
             "false mscale: 1 mscale_all_dim: 1 } } ");
 }
 
-TEST(HfConfigTest, NewerParametersHoldTheBaseToo) {
+TEST(HfConfigTest, ReadsBaseFromRopeParameters) {
   EXPECT_EQ(SchemeOf(R"({
     "head_dim": 128, "max_position_embeddings": 32768,
     "rope_parameters": {"rope_type": "yarn", "rope_theta": 1000000.0,
@@ -61,7 +61,7 @@ TEST(HfConfigTest, NewerParametersHoldTheBaseToo) {
             "factor: 4 original_length: 32768 } } ");
 }
 
-TEST(HfConfigTest, BlocksForKindsOfLayersAreChosenFrom) {
+TEST(HfConfigTest, PrefersBlockOfFullAttentionLayers) {
   const HfModel model = MustRead(R"({
     "head_dim": 256, "rope_parameters": {
       "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0},
@@ -70,10 +70,10 @@ TEST(HfConfigTest, BlocksForKindsOfLayersAreChosenFrom) {
   EXPECT_EQ(TextOf(model.scheme),
             "rope { base: 1000000 layout: ROPE_LAYOUT_HALF_SPLIT proportional "
             "{ share: 0.25 } } ");
-  EXPECT_THAT(model.notes, Contains(HasSubstr("took full_attention")));
+  EXPECT_THAT(model.notes, Contains(HasSubstr("using full_attention")));
 }
 
-TEST(HfConfigTest, LinearAndDynamic) {
+TEST(HfConfigTest, ReadsLinearAndDynamicScaling) {
   EXPECT_THAT(SchemeOf(R"({"rope_scaling": {"type": "linear", "factor": 2}})"),
               HasSubstr("linear { factor: 2 }"));
   EXPECT_THAT(SchemeOf(R"({"max_position_embeddings": 4096,
@@ -81,7 +81,7 @@ TEST(HfConfigTest, LinearAndDynamic) {
               HasSubstr("dynamic_ntk { factor: 2 max_position: 4096 }"));
 }
 
-TEST(HfConfigTest, LongRopeTakesTheRatioOfLengths) {
+TEST(HfConfigTest, LongRopeUsesRatioOfLengths) {
   EXPECT_EQ(SchemeOf(R"({
     "hidden_size": 8, "num_attention_heads": 2,
     "max_position_embeddings": 131072,
@@ -93,7 +93,7 @@ TEST(HfConfigTest, LongRopeTakesTheRatioOfLengths) {
             "1.5 long_factors: 2 long_factors: 64 } } ");
 }
 
-TEST(HfConfigTest, PartOfAHeadTurns) {
+TEST(HfConfigTest, ReadsPartialRotaryFactorAndRotaryDim) {
   EXPECT_THAT(SchemeOf(R"({"model_type": "gpt_neox", "hidden_size": 512,
       "num_attention_heads": 8, "rotary_pct": 0.25,
       "rotary_emb_base": 10000})"),
@@ -104,7 +104,7 @@ TEST(HfConfigTest, PartOfAHeadTurns) {
             "} ");
 }
 
-TEST(HfConfigTest, AlibiInEachSpelling) {
+TEST(HfConfigTest, ReadsEverySpellingOfAlibi) {
   EXPECT_EQ(SchemeOf(R"({"model_type": "bloom", "n_head": 16})"), "alibi { } ");
   EXPECT_EQ(SchemeOf(R"({"model_type": "falcon", "alibi": true})"),
             "alibi { } ");
@@ -116,7 +116,7 @@ TEST(HfConfigTest, AlibiInEachSpelling) {
               HasSubstr("rope"));
 }
 
-TEST(HfConfigTest, RelativeBiasAndTables) {
+TEST(HfConfigTest, ReadsT5BiasAndLearnedTables) {
   EXPECT_EQ(SchemeOf(R"({"model_type": "t5", "d_model": 512, "num_heads": 8,
       "relative_attention_num_buckets": 32,
       "relative_attention_max_distance": 128})"),
@@ -125,7 +125,7 @@ TEST(HfConfigTest, RelativeBiasAndTables) {
             "learned { max_length: 1024 } ");
 }
 
-TEST(HfConfigTest, SaysWhatItDidNotUnderstand) {
+TEST(HfConfigTest, ReportsUnknownPositionFields) {
   const HfModel model = MustRead(R"({
     "rope_scaling": {"type": "linear", "factor": 2, "wobble": 3},
     "rope_swirl": true, "no_rope_layers": [0, 1], "tie_weights": true})");
@@ -135,7 +135,7 @@ TEST(HfConfigTest, SaysWhatItDidNotUnderstand) {
   EXPECT_EQ(model.notes.size(), 3);
 }
 
-TEST(HfConfigTest, WhatMakesNoSenseIsRefused) {
+TEST(HfConfigTest, RejectsInvalidConfigurations) {
   for (const char* const text :
        {"", "[1]", "{\"rope_scaling\": 3}",
         "{\"rope_scaling\": {\"type\": \"spiral\", \"factor\": 2}}",
@@ -159,7 +159,7 @@ TEST(HfConfigTest, WhatMakesNoSenseIsRefused) {
   }
 }
 
-TEST(HfConfigTest, TheReverseIsReadBackAsTheSame) {
+TEST(HfConfigTest, WrittenFieldsReadBackAsTheSameScheme) {
   for (const char* const text :
        {"rope { base: 500000 layout: ROPE_LAYOUT_HALF_SPLIT }",
         "rope { base: 1e4 layout: ROPE_LAYOUT_HALF_SPLIT rotary_dim: 32 "
@@ -191,14 +191,14 @@ TEST(HfConfigTest, TheReverseIsReadBackAsTheSame) {
   }
 }
 
-TEST(HfConfigTest, SilenceOnPositionsIsNoRope) {
+TEST(HfConfigTest, RejectsConfigurationsWithoutPositions) {
   EXPECT_THAT(std::string(ReadHfConfig("{}").status().message()),
-              HasSubstr("says nothing of positions"));
+              HasSubstr("says nothing about positions"));
   EXPECT_THAT(
       std::string(
           ReadHfConfig(R"({"model_type": "mamba"})").status().message()),
-      HasSubstr("\"mamba\" has no default"));
-  // The library leaves out what is its default.
+      HasSubstr("\"mamba\" has no known default"));
+  // The transformers library does not write fields with default values.
   EXPECT_EQ(SchemeOf(R"({"model_type": "llama", "hidden_size": 64})"),
             "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
   EXPECT_EQ(SchemeOf(R"({"model_type": "mpt", "d_model": 64})"), "alibi { } ");
@@ -207,15 +207,16 @@ TEST(HfConfigTest, SilenceOnPositionsIsNoRope) {
             "learned { max_length: 2048 } ");
 }
 
-TEST(HfConfigTest, SomeModelsTurnAPartUnlessTheySayMore) {
-  for (const auto& [type, turned] : {std::pair("gpt_neox", "rotary_dim: 16"),
-                                     std::pair("stablelm", "rotary_dim: 16"),
-                                     std::pair("phi", "rotary_dim: 32"),
-                                     std::pair("glm4", "rotary_dim: 32")}) {
+TEST(HfConfigTest, UsesDefaultPartialRotaryFactorOfModelType) {
+  for (const auto& [type, rotary_dim] :
+       {std::pair("gpt_neox", "rotary_dim: 16"),
+        std::pair("stablelm", "rotary_dim: 16"),
+        std::pair("phi", "rotary_dim: 32"),
+        std::pair("glm4", "rotary_dim: 32")}) {
     const HfModel model = MustRead(absl::StrCat(
         R"({"hidden_size": 512, "num_attention_heads": 8, "model_type": ")",
         type, R"("})"));
-    EXPECT_THAT(TextOf(model.scheme), HasSubstr(turned));
+    EXPECT_THAT(TextOf(model.scheme), HasSubstr(rotary_dim));
     EXPECT_THAT(model.notes, Contains(HasSubstr("the default of")));
   }
   EXPECT_EQ(SchemeOf(R"({"model_type": "phi", "head_dim": 64,
@@ -223,7 +224,7 @@ TEST(HfConfigTest, SomeModelsTurnAPartUnlessTheySayMore) {
             "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
 }
 
-TEST(HfConfigTest, LayersThatSeeAllMayHaveLargerHeads) {
+TEST(HfConfigTest, FullAttentionLayersMayHaveLargerHeads) {
   const char* const text = R"({
     "model_type": "gemma4_text", "head_dim": 256, "global_head_dim": 512,
     "sliding_window": 512, "max_position_embeddings": 131072,
@@ -245,7 +246,7 @@ TEST(HfConfigTest, LayersThatSeeAllMayHaveLargerHeads) {
             "512 } ");
 }
 
-TEST(HfConfigTest, LayersWithoutPositionsAreAPattern) {
+TEST(HfConfigTest, ReadsPatternOfNopeLayers) {
   for (const char* const fields :
        {R"("no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0])",
         R"("no_rope_layer_interval": 4)",
@@ -259,31 +260,32 @@ TEST(HfConfigTest, LayersWithoutPositionsAreAPattern) {
   }
 }
 
-TEST(HfConfigTest, OfTwoBlocksTheOlderCounts) {
+TEST(HfConfigTest, RopeScalingOverridesRopeParameters) {
   const HfModel model = MustRead(R"({
     "rope_parameters": {"rope_type": "linear", "factor": 2, "rope_theta": 5e5},
     "rope_scaling": {"rope_type": "linear", "factor": 8}})");
   EXPECT_THAT(TextOf(model.scheme), HasSubstr("linear { factor: 8 }"));
   EXPECT_THAT(TextOf(model.scheme), HasSubstr("base: 500000"));
-  EXPECT_THAT(model.notes, Contains(HasSubstr("took rope_scaling")));
+  EXPECT_THAT(model.notes, Contains(HasSubstr("using rope_scaling")));
 }
 
-TEST(HfConfigTest, AnEmptyBlockIsNone) {
+TEST(HfConfigTest, IgnoresEmptyBlocks) {
   EXPECT_THAT(SchemeOf(R"({"rope_scaling": {}, "rope_parameters":
                            {"rope_type": "linear", "factor": 2}})"),
               HasSubstr("linear { factor: 2 }"));
 }
 
-TEST(HfConfigTest, SectionsOfSeveralAxesAreNotApplied) {
+TEST(HfConfigTest, ReportsThatMropeSectionsAreNotApplied) {
   const HfModel model = MustRead(R"({"model_type": "qwen2_vl",
-    "rope_theta": 10000, "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})");
+    "rope_theta": 10000,
+    "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}})");
   EXPECT_EQ(TextOf(model.scheme),
             "rope { base: 10000 layout: ROPE_LAYOUT_HALF_SPLIT } ");
   ASSERT_EQ(model.notes.size(), 1);
   EXPECT_THAT(model.notes[0], HasSubstr("mrope_section is not applied"));
 }
 
-TEST(HfConfigTest, LengthsAreReadToo) {
+TEST(HfConfigTest, ReadsTrainedAndTargetLength) {
   const auto lengths = [](const std::string& text) {
     const HfModel model = MustRead(text);
     return std::pair(model.trained_length, model.target_length);
@@ -300,7 +302,7 @@ TEST(HfConfigTest, LengthsAreReadToo) {
             std::pair(int64_t{4096}, int64_t{0}));
 }
 
-TEST(HfConfigTest, WhatIsLeftOutIsSaid) {
+TEST(HfConfigTest, ReportsUnwrittenParameters) {
   const auto notes = [](const char* text) {
     v1::Scheme scheme;
     EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &scheme));
@@ -315,13 +317,13 @@ TEST(HfConfigTest, WhatIsLeftOutIsSaid) {
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT ntk { } }"),
               Contains(HasSubstr("no released library")));
   EXPECT_THAT(notes("rope { layout: ROPE_LAYOUT_HALF_SPLIT longrope { } }"),
-              Contains(HasSubstr("libraries want both")));
+              Contains(HasSubstr("libraries require both")));
   EXPECT_THAT(notes("t5_bias { }"), Contains(HasSubstr("bidirectional")));
   EXPECT_THAT(notes("alibi { symmetric: true }"),
               Contains(HasSubstr("symmetric")));
 }
 
-TEST(HfConfigTest, WhatNoConfigurationSaysIsRefused) {
+TEST(HfConfigTest, RejectsSchemesWithoutConfiguration) {
   v1::Scheme scheme;
   scheme.mutable_fire();
   EXPECT_FALSE(WriteHfConfig(scheme, 64).ok());

@@ -1,4 +1,4 @@
-// Configurations read as tests want them.
+// Helpers of the hf_config tests.
 #pragma once
 
 #include <string>
@@ -10,12 +10,14 @@
 
 namespace locus::client {
 
+// Reads a configuration; a failure fails the test.
 inline HfModel MustRead(const std::string& text) {
   auto model = ReadHfConfig(text);
   EXPECT_TRUE(model.ok()) << model.status();
   return model.ok() ? *std::move(model) : HfModel();
 }
 
+// Formats a scheme as one line of Protobuf text format.
 inline std::string TextOf(const v1::Scheme& scheme) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
@@ -24,6 +26,7 @@ inline std::string TextOf(const v1::Scheme& scheme) {
   return text;
 }
 
+// Reads a configuration and formats its scheme.
 inline std::string SchemeOf(const std::string& text) {
   return TextOf(MustRead(text).scheme);
 }

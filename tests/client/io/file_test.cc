@@ -11,14 +11,14 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(FileTest, WrittenFileHasBothParts) {
+TEST(FileTest, WritesHeadAndBody) {
   const TemporaryFolder folder;
   ASSERT_TRUE(WriteFile(folder.Path("a"), "head", "body").ok());
   EXPECT_EQ(folder.Read("a"), "headbody");
   EXPECT_EQ(folder.FileCount(), 1);
 }
 
-TEST(FileTest, ReplacedFileKeepsItsMode) {
+TEST(FileTest, KeepsModeOfReplacedFile) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("a", "old");
   chmod(path.c_str(), 0600);
@@ -29,7 +29,7 @@ TEST(FileTest, ReplacedFileKeepsItsMode) {
   EXPECT_EQ(folder.Read("a"), "new");
 }
 
-TEST(FileTest, WhatCanBeWrittenIsKnownBeforehand) {
+TEST(FileTest, CheckWritableChangesNothing) {
   const TemporaryFolder folder;
   const std::string path = folder.Write("a", "old");
   for (const std::string& good :
@@ -44,7 +44,7 @@ TEST(FileTest, WhatCanBeWrittenIsKnownBeforehand) {
   EXPECT_EQ(folder.FileCount(), 1);
 }
 
-TEST(FileTest, LinkIsWrittenThrough) {
+TEST(FileTest, FollowsSymbolicLinks) {
   const TemporaryFolder folder;
   folder.Write("a", "old");
   std::filesystem::create_symlink("a", folder.Path("link"));
@@ -53,24 +53,24 @@ TEST(FileTest, LinkIsWrittenThrough) {
   EXPECT_TRUE(std::filesystem::is_symlink(folder.Path("link")));
 }
 
-TEST(FileTest, FullDiskIsReported) {
+TEST(FileTest, ReportsFullDisk) {
   const absl::Status status = WriteFile("/dev/full", "head", "body");
   EXPECT_THAT(std::string(status.message()), HasSubstr("No space left"));
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/full"));
 }
 
-TEST(FileTest, MissingFolderIsReportedWithThePath) {
+TEST(FileTest, ReportsPathInMissingFolder) {
   const absl::Status status = WriteFile("/nonexistent/x.npy", "a", "b");
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(status.message()), HasSubstr("/nonexistent/x.npy"));
 }
 
-TEST(FileTest, FolderIsNotReplaced) {
+TEST(FileTest, DoesNotReplaceFolder) {
   const TemporaryFolder folder;
   EXPECT_FALSE(WriteFile(folder.Path(""), "a", "b").ok());
 }
 
-TEST(FileTest, ReadStopsAtTheEnd) {
+TEST(FileTest, ReadStopsAtEndOfFile) {
   const TemporaryFolder folder;
   auto file = FileReader::Open(folder.Write("a", "12345"));
   ASSERT_TRUE(file.ok());
@@ -81,7 +81,7 @@ TEST(FileTest, ReadStopsAtTheEnd) {
   EXPECT_EQ(*file->Read(1), "");
 }
 
-TEST(FileTest, FolderCannotBeRead) {
+TEST(FileTest, DoesNotReadFolder) {
   auto file = FileReader::Open("/");
   EXPECT_FALSE(file.ok() && file->Read(1).ok());
 }

@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "client/io/npy_header.h"
-#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/client/tensor.h"
 #include "tests/support/temporary_folder.h"
 
 namespace locus::client {
@@ -15,7 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A file of version 1.0 with that dictionary.
+// Returns a file of version 1.0 with that dictionary.
 std::string File(const std::string& dictionary, const std::string& data) {
   std::string text("\x93NUMPY\x01\x00", 8);
   text.push_back(static_cast<char>(dictionary.size() & 0xff));
@@ -54,7 +54,7 @@ void ExpectRoundTrip(const v1::Tensor& tensor) {
   EXPECT_EQ(read->SerializeAsString(), tensor.SerializeAsString());
 }
 
-TEST(NpyTest, EveryTypeMakesTheRoundTrip) {
+TEST(NpyTest, RoundTripsEveryType) {
   ExpectRoundTrip(*MakeTensor<float>({2, 2}, {1, 2, 3, 4.5f}));
   ExpectRoundTrip(*MakeTensor<double>({3}, {0.1, 0.2, -1e300}));
   ExpectRoundTrip(*MakeTensor<int64_t>({1, 1, 2}, {-1, int64_t{1} << 60}));
@@ -63,12 +63,12 @@ TEST(NpyTest, EveryTypeMakesTheRoundTrip) {
   ExpectRoundTrip(*MakeTensor<bool>({2}, bools));
 }
 
-TEST(NpyTest, ScalarsAndEmptyArraysMakeTheRoundTrip) {
+TEST(NpyTest, RoundTripsScalarsAndEmptyArrays) {
   ExpectRoundTrip(*MakeTensor<float>({}, {3}));
   ExpectRoundTrip(*MakeTensor<float>({0, 4}, {}));
 }
 
-TEST(NpyTest, BrainFloatsAreWrittenAsFloats) {
+TEST(NpyTest, WritesBfloat16AsFloat32) {
   const TemporaryFolder folder;
   const auto tensor = MakeTensorOf(v1::DATA_TYPE_BFLOAT16, {2}, {1.5, -2});
   ASSERT_TRUE(WriteNpy(folder.Path("x.npy"), *tensor).ok());
@@ -78,7 +78,7 @@ TEST(NpyTest, BrainFloatsAreWrittenAsFloats) {
   EXPECT_THAT(*ToDoubles(*read), ElementsAre(1.5, -2.0));
 }
 
-TEST(NpyTest, DataBeginsAtAMultipleOf64) {
+TEST(NpyTest, AlignsDataTo64Bytes) {
   for (int64_t extent = 1; extent < int64_t{1} << 60; extent *= 7) {
     const std::string header =
         FormatNpyHeader({.descr = "<f4", .shape = {extent, extent}});
@@ -87,8 +87,8 @@ TEST(NpyTest, DataBeginsAtAMultipleOf64) {
   }
 }
 
-TEST(NpyTest, FortranOrderIsTransposed) {
-  // [[0, 1, 2], [3, 4, 5]], columns first.
+TEST(NpyTest, TransposesFortranOrder) {
+  // [[0, 1, 2], [3, 4, 5]] in column-major order.
   const auto matrix = ReadBytes(File(Dictionary("<f4", "(2, 3)", "True"),
                                      Bytes<float>({0, 3, 1, 4, 2, 5})));
   ASSERT_TRUE(matrix.ok()) << matrix.status();
@@ -99,7 +99,7 @@ TEST(NpyTest, FortranOrderIsTransposed) {
   EXPECT_THAT(*ToIntegers(*cube), ElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-TEST(NpyTest, BigEndianIsSwapped) {
+TEST(NpyTest, SwapsBigEndian) {
   const auto tensor =
       ReadBytes(File(Dictionary(">f4", "(2,)"),
                      std::string("\x3f\x80\x00\x00\xc0\x00\x00\x00", 8)));
@@ -107,7 +107,7 @@ TEST(NpyTest, BigEndianIsSwapped) {
   EXPECT_THAT(*ToDoubles(*tensor), ElementsAre(1.0, -2.0));
 }
 
-TEST(NpyTest, SmallIntegersAreWidened) {
+TEST(NpyTest, WidensSmallIntegers) {
   EXPECT_THAT(*ToIntegers(*ReadBytes(
                   File(Dictionary("|i1", "(2,)"), Bytes<int8_t>({-1, 127})))),
               ElementsAre(-1, 127));
@@ -122,13 +122,13 @@ TEST(NpyTest, SmallIntegersAreWidened) {
               ElementsAre(4294967295));
 }
 
-TEST(NpyTest, UnsignedBeyondInt64IsRefused) {
+TEST(NpyTest, RejectsUnsignedBeyondInt64) {
   EXPECT_THAT(
       ErrorOf(File(Dictionary("<u8", "(1,)"), Bytes<uint64_t>({~uint64_t{0}}))),
       HasSubstr("int64"));
 }
 
-TEST(NpyTest, VersionsTwoAndThreeAreRead) {
+TEST(NpyTest, ReadsVersions2And3) {
   const std::string dictionary = Dictionary("<f4", "(1,)");
   for (const char version : {'\x02', '\x03'}) {
     std::string bytes = "\x93NUMPY";
@@ -140,7 +140,7 @@ TEST(NpyTest, VersionsTwoAndThreeAreRead) {
   }
 }
 
-TEST(NpyTest, KeysMayComeInAnyOrder) {
+TEST(NpyTest, AcceptsKeysInAnyOrder) {
   const auto header = ParseNpyHeader(
       "{\"shape\": (3L, 4), \"fortran_order\": True, \"descr\": \"<f8\"}");
   ASSERT_TRUE(header.ok()) << header.status();
@@ -149,7 +149,7 @@ TEST(NpyTest, KeysMayComeInAnyOrder) {
   EXPECT_THAT(header->shape, ElementsAre(3, 4));
 }
 
-TEST(NpyTest, EveryTruncationIsRefused) {
+TEST(NpyTest, RejectsEveryTruncation) {
   const std::string whole =
       FormatNpyHeader({.descr = "<f4", .shape = {2}}) + Bytes<float>({1, 2});
   ASSERT_TRUE(ReadBytes(whole).ok());
@@ -158,17 +158,17 @@ TEST(NpyTest, EveryTruncationIsRefused) {
   }
 }
 
-TEST(NpyTest, BytesAfterTheArrayAreRefused) {
+TEST(NpyTest, RejectsBytesAfterTheArray) {
   EXPECT_THAT(ErrorOf(File(Dictionary("<f4", "(1,)"), "12345")),
               HasSubstr("has 5 bytes of data; its header calls for 4"));
 }
 
-TEST(NpyTest, HugeHeaderIsRefusedBeforeItIsRead) {
+TEST(NpyTest, RejectsHugeHeaderBeforeReadingIt) {
   EXPECT_THAT(ErrorOf(std::string("\x93NUMPY\x02\x00\xff\xff\xff\xff", 12)),
               HasSubstr("4294967295"));
 }
 
-TEST(NpyTest, HugeShapesAreRefused) {
+TEST(NpyTest, RejectsHugeShapes) {
   EXPECT_THAT(ErrorOf(File(Dictionary("<f4", "(1099511627776,)"), "")),
               HasSubstr("2 GiB"));
   EXPECT_THAT(ErrorOf(File(Dictionary("<f4", "(4294967296, 4294967296)"), "")),
@@ -179,7 +179,7 @@ TEST(NpyTest, HugeShapesAreRefused) {
               HasSubstr("negative"));
 }
 
-TEST(NpyTest, MalformedHeadersAreRefused) {
+TEST(NpyTest, RejectsMalformedHeaders) {
   for (const char* text :
        {"", "{", "{}", "[]", "{'descr'}", "{'descr': '<f4'", "{'descr': 4}",
         "{'a': 'b'}", "{'shape': 3}", "{'shape': (3", "{'shape': (a,)}",
@@ -191,7 +191,7 @@ TEST(NpyTest, MalformedHeadersAreRefused) {
   }
 }
 
-TEST(NpyTest, EveryFlippedByteIsHarmless) {
+TEST(NpyTest, SurvivesEveryCorruptedByte) {
   const std::string whole =
       FormatNpyHeader(
           {.descr = "<i4", .fortran_order = true, .shape = {2, 2}}) +
@@ -206,7 +206,7 @@ TEST(NpyTest, EveryFlippedByteIsHarmless) {
   }
 }
 
-TEST(NpyTest, OtherTypesAreRefusedByName) {
+TEST(NpyTest, RejectsUnsupportedTypes) {
   for (const char* descr : {"<c8", "<U4", "|O", "<f9", "<f1", "<i3", "", "<f",
                             "f4", "<M8", "|b8"}) {
     EXPECT_THAT(ErrorOf(File(Dictionary(descr, "(1,)"), "12345678")),
@@ -215,18 +215,18 @@ TEST(NpyTest, OtherTypesAreRefusedByName) {
   }
 }
 
-TEST(NpyTest, RecordsAreRefused) {
+TEST(NpyTest, RejectsRecords) {
   EXPECT_THAT(ErrorOf(File("{'descr': [('a', '<f4')], 'fortran_order': False, "
                            "'shape': (1,), }",
                            "1234")),
               HasSubstr("records"));
 }
 
-TEST(NpyTest, ArchiveIsRefusedWithAHint) {
+TEST(NpyTest, RejectsArchivesWithHint) {
   EXPECT_THAT(ErrorOf("PK\x03\x04 and so on"), HasSubstr("np.save"));
 }
 
-TEST(NpyTest, OtherFilesAreRefusedByName) {
+TEST(NpyTest, RejectsOtherFiles) {
   EXPECT_THAT(ErrorOf("hello, world"), HasSubstr("x.npy: is not a .npy file"));
   EXPECT_THAT(std::string(ReadNpy("/dev/zero").status().message()),
               HasSubstr("not a .npy file"));

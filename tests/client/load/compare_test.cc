@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Calls with exponential times of that mean, in ten seconds.
+// Returns a run of ten seconds with exponentially distributed latencies.
 Result Exponential(double mean_nanos, int count, int seed) {
   Result result;
   std::mt19937_64 random(seed);
@@ -34,7 +34,7 @@ const ComparedFigure& Figure(const Comparison& comparison,
   return comparison.figures.front();
 }
 
-TEST(CompareTest, TwiceAsSlowIsWorseEverywhere) {
+TEST(CompareTest, TwiceAsSlowIsWorse) {
   const Comparison comparison =
       Compare(Exponential(1e6, 20000, 1), Exponential(2e6, 20000, 2));
   for (const char* name : {"mean", "p50", "p90", "p99", "service p99"}) {
@@ -50,7 +50,7 @@ TEST(CompareTest, TwiceAsFastIsBetter) {
   EXPECT_EQ(Figure(comparison, "p99").verdict, Verdict::kBetter);
 }
 
-TEST(CompareTest, SamplesOfOneDistributionAreMostlyTheSame) {
+TEST(CompareTest, SamplesOfOneDistributionAreSame) {
   int differ = 0;
   for (int seed = 0; seed < 40; ++seed) {
     const Comparison comparison = Compare(Exponential(1e6, 3000, 2 * seed),
@@ -58,17 +58,18 @@ TEST(CompareTest, SamplesOfOneDistributionAreMostlyTheSame) {
     differ += Figure(comparison, "p99").verdict != Verdict::kSame;
     differ += Figure(comparison, "mean").verdict != Verdict::kSame;
   }
-  // Two intervals of 95 % that touch are further apart than one in twenty.
+  // Requiring that two 95 % intervals do not overlap is stricter than a test at
+  // the 5 % level.
   EXPECT_LE(differ, 4);
 }
 
-TEST(CompareTest, FewCallsProveNothing) {
+TEST(CompareTest, FewCallsAreNotSignificant) {
   const Comparison comparison =
       Compare(Exponential(1e6, 20, 1), Exponential(1.2e6, 20, 2));
   EXPECT_EQ(Figure(comparison, "p99.99").verdict, Verdict::kSame);
 }
 
-TEST(CompareTest, TimesThatOneLacksAreLeftOut) {
+TEST(CompareTest, OmitsTimesMissingFromOneRun) {
   Result before = Exponential(1e6, 100, 1);
   before.statistics.Add({.ended = 5, .queue_nanos = 1});
   const Comparison comparison = Compare(before, Exponential(1e6, 100, 2));
@@ -77,7 +78,7 @@ TEST(CompareTest, TimesThatOneLacksAreLeftOut) {
   }
 }
 
-TEST(CompareTest, DifferentSetupsAreTold) {
+TEST(CompareTest, ReportsDifferentSetups) {
   Result before = Exponential(1e6, 10, 1);
   Result after = before;
   EXPECT_THAT(Compare(before, after).differences, IsEmpty());
@@ -89,7 +90,7 @@ TEST(CompareTest, DifferentSetupsAreTold) {
                           "connections: 0 and 4"));
 }
 
-TEST(GrowthLimitTest, OnlyWhatIsWorseByMoreIsAViolation) {
+TEST(GrowthLimitTest, ReportsGrowthAboveLimit) {
   const Comparison comparison =
       Compare(Exponential(1e6, 20000, 1), Exponential(1.5e6, 20000, 2));
   const auto violations = [&comparison](const char* text) {
@@ -99,10 +100,10 @@ TEST(GrowthLimitTest, OnlyWhatIsWorseByMoreIsAViolation) {
   EXPECT_THAT(violations("p50=10%"), ElementsAre(HasSubstr("p50 is ")));
   EXPECT_THAT(violations("throughput=0%"), IsEmpty());
   EXPECT_THAT(violations("queue p99=10%"),
-              ElementsAre("queue p99 is not known of both runs"));
+              ElementsAre("queue p99 is not available for both runs"));
 }
 
-TEST(GrowthLimitTest, LessThroughputIsWorse) {
+TEST(GrowthLimitTest, LowerThroughputIsWorse) {
   const Comparison comparison =
       Compare(Exponential(1e6, 2000, 1), Exponential(1e6, 1000, 2));
   EXPECT_THAT(
@@ -110,14 +111,14 @@ TEST(GrowthLimitTest, LessThroughputIsWorse) {
       ElementsAre("throughput is 50% worse, above 10%"));
 }
 
-TEST(GrowthLimitTest, NoiseIsNoViolation) {
+TEST(GrowthLimitTest, IgnoresInsignificantGrowth) {
   const Comparison comparison =
       Compare(Exponential(1e6, 20, 1), Exponential(1.3e6, 20, 2));
   EXPECT_THAT(Violations({ParseGrowthLimit("p99=0%").value()}, comparison),
               IsEmpty());
 }
 
-TEST(GrowthLimitTest, WhatIsNoLimitIsRefused) {
+TEST(GrowthLimitTest, RejectsInvalidLimits) {
   for (const char* text : {"", "p99", "p98=10%", "p99=", "p99=-1%", "p99=x"}) {
     EXPECT_FALSE(ParseGrowthLimit(text).ok()) << text;
   }

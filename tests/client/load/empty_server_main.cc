@@ -1,9 +1,13 @@
-// A server that does nothing: it answers every unary call of any name with an
-// empty message, on as many threads as its argument says. What a load tester
-// reaches against it is the load tester's own limit, or the machine's. With
-// `refuse` as the second argument it turns all but the first away, unread: so
-// much gRPC takes for that at the least. Writes its port to standard output,
-// ends when standard input does, and says what calls took.
+// A server without any work, for measuring the overhead of the load tester and
+// of gRPC: it responds to every unary call of any method with an empty message.
+//
+//   empty_server [threads] [refuse]
+//
+// The throughput of a load test against it is the limit of the load tester or
+// of the machine. With `refuse`, it rejects all calls but the first without
+// reading them, which gives the minimum cost of a rejection in gRPC. Writes its
+// port to standard output and exits at the end of standard input, after writing
+// the CPU time per call to standard error.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -29,10 +33,10 @@
 
 namespace {
 
-bool refuses = false;
+bool rejects = false;
 std::atomic<int64_t> calls = 0;
 
-double ProcessorSeconds() {
+double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   const auto seconds = [](const timeval& time) {
@@ -41,10 +45,10 @@ double ProcessorSeconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// One call after the other; deletes itself when the server shuts down.
-class Answerer {
+// State of one call. Deletes itself after the call, or on shutdown.
+class EmptyCall {
  public:
-  Answerer(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* cq)
+  EmptyCall(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* cq)
       : service_(service), cq_(cq), stream_(&context_) {
     service_->RequestCall(&context_, &stream_, cq_, cq_, this);
   }
@@ -52,9 +56,9 @@ class Answerer {
   void Proceed(bool ok) {
     if (state_ == State::kWaiting) {
       if (ok) {
-        new Answerer(service_, cq_);
-        if (calls++ > 0 && refuses) {
-          state_ = State::kAnswering;
+        new EmptyCall(service_, cq_);
+        if (calls++ > 0 && rejects) {
+          state_ = State::kFinishing;
           stream_.Finish(grpc::Status(grpc::StatusCode::UNAVAILABLE, "no"),
                          this);
           return;
@@ -64,7 +68,7 @@ class Answerer {
         return;
       }
     } else if (state_ == State::kReading) {
-      state_ = State::kAnswering;
+      state_ = State::kFinishing;
       const grpc::Slice nothing("");
       stream_.WriteAndFinish(grpc::ByteBuffer(&nothing, 1),
                              grpc::WriteOptions(), grpc::Status::OK, this);
@@ -74,7 +78,7 @@ class Answerer {
   }
 
  private:
-  enum class State { kWaiting, kReading, kAnswering };
+  enum class State { kWaiting, kReading, kFinishing };
 
   grpc::AsyncGenericService* const service_;
   grpc::ServerCompletionQueue* const cq_;
@@ -86,20 +90,21 @@ class Answerer {
 
 void Serve(grpc::AsyncGenericService* service,
            grpc::ServerCompletionQueue* queue) {
-  constexpr int kWaiting = 100;
-  for (int i = 0; i < kWaiting; ++i) new Answerer(service, queue);
+  constexpr int kPendingCalls = 100;
+  for (int i = 0; i < kPendingCalls; ++i) new EmptyCall(service, queue);
   void* tag = nullptr;
   bool ok = false;
-  while (queue->Next(&tag, &ok)) static_cast<Answerer*>(tag)->Proceed(ok);
+  while (queue->Next(&tag, &ok)) static_cast<EmptyCall*>(tag)->Proceed(ok);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   const int thread_count = argc > 1 ? std::atoi(argv[1]) : 1;
-  // As locusd does: Debian's abseil looks every lock up in a graph otherwise.
+  // Same as locusd: deadlock detection, which Debian's abseil enables by
+  // default, looks up every lock in a graph.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  refuses = argc > 2 && std::strcmp(argv[2], "refuse") == 0;
+  rejects = argc > 2 && std::strcmp(argv[2], "refuse") == 0;
   grpc::AsyncGenericService service;
   grpc::ServerBuilder builder;
   int port = 0;
@@ -123,8 +128,8 @@ int main(int argc, char** argv) {
   for (const auto& queue : queues) queue->Shutdown();
   for (std::thread& thread : threads) thread.join();
   std::cerr << calls << " calls, "
-            << 1e6 * ProcessorSeconds() /
+            << 1e6 * CpuSeconds() /
                    static_cast<double>(std::max<int64_t>(calls, 1))
-            << " us of processor time each\n";
+            << " us of CPU time each\n";
   return 0;
 }

@@ -13,14 +13,14 @@ namespace {
 
 constexpr double kPercents[] = {0.01, 1, 25, 50, 90, 99, 99.9, 99.99, 100};
 
-// What a histogram stands in for: all times, sorted.
+// Reference implementation: the percentile of a sorted list of all times.
 int64_t ExactPercentile(const std::vector<int64_t>& sorted, double percent) {
   const auto rank = static_cast<int64_t>(
       std::ceil(percent / 100 * static_cast<double>(sorted.size()) - 1e-6));
   return sorted[std::max<int64_t>(rank, 1) - 1];
 }
 
-// Evenly on a logarithmic scale, from 1 us to 1 h.
+// Returns random times, uniform on a logarithmic scale from 1 us to 1 h.
 std::vector<int64_t> AllMagnitudes(int count) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> exponent(3, std::log10(3.6e12));
@@ -31,7 +31,7 @@ std::vector<int64_t> AllMagnitudes(int count) {
   return times;
 }
 
-TEST(HistogramTest, PercentilesHaveThreeDigitsFromAMicrosecondToAnHour) {
+TEST(HistogramTest, PercentilesHaveThreeDigitsAtAllMagnitudes) {
   std::vector<int64_t> times = AllMagnitudes(20001);
   Histogram histogram;
   for (const int64_t time : times) histogram.Record(time);
@@ -45,7 +45,7 @@ TEST(HistogramTest, PercentilesHaveThreeDigitsFromAMicrosecondToAnHour) {
   }
 }
 
-TEST(HistogramTest, EveryTimeIsWithinAThousandthOfItsBin) {
+TEST(HistogramTest, BinsAreWithinOneThousandthOfTheirTimes) {
   for (int64_t time = 1; time < Histogram::kMaxNanos; time = time * 9 / 8 + 1) {
     for (const int64_t near : {time - 1, time, time + 1}) {
       Histogram histogram;
@@ -57,7 +57,7 @@ TEST(HistogramTest, EveryTimeIsWithinAThousandthOfItsBin) {
   }
 }
 
-TEST(HistogramTest, PercentilesOfFewAreTheTimesThemselves) {
+TEST(HistogramTest, SmallTimesAreExact) {
   Histogram histogram;
   for (int64_t i = 1; i <= 1000; ++i) histogram.Record(i);
   EXPECT_EQ(histogram.Percentile(0), 1);
@@ -69,7 +69,7 @@ TEST(HistogramTest, PercentilesOfFewAreTheTimesThemselves) {
   EXPECT_EQ(histogram.AtRank(5000), 1000);
 }
 
-TEST(HistogramTest, SmallestLargestAndMeanAreExact) {
+TEST(HistogramTest, MinMaxAndMeanAreExact) {
   Histogram histogram;
   histogram.Record(123456789);
   histogram.Record(987654321);
@@ -79,7 +79,7 @@ TEST(HistogramTest, SmallestLargestAndMeanAreExact) {
   EXPECT_EQ(histogram.Percentile(100), 987654321);
 }
 
-TEST(HistogramTest, WhatIsOutOfRangeCountsAtItsEnds) {
+TEST(HistogramTest, ClampsTimesOutOfRange) {
   Histogram histogram;
   histogram.Record(-5);
   histogram.Record(Histogram::kMaxNanos + 1);
@@ -88,7 +88,7 @@ TEST(HistogramTest, WhatIsOutOfRangeCountsAtItsEnds) {
   EXPECT_EQ(histogram.max(), Histogram::kMaxNanos);
 }
 
-TEST(HistogramTest, EmptyIsZero) {
+TEST(HistogramTest, EmptyHistogramIsZero) {
   Histogram histogram;
   EXPECT_EQ(histogram.Percentile(99), 0);
   EXPECT_EQ(histogram.mean(), 0);
@@ -99,7 +99,7 @@ TEST(HistogramTest, EmptyIsZero) {
   EXPECT_EQ(histogram.Percentile(50), 0);
 }
 
-TEST(HistogramTest, SumOfTwoIsAsIfAllWereInOne) {
+TEST(HistogramTest, AddMergesTwoHistograms) {
   const std::vector<int64_t> times = AllMagnitudes(1000);
   Histogram whole;
   Histogram parts[2];
@@ -118,22 +118,22 @@ TEST(HistogramTest, SumOfTwoIsAsIfAllWereInOne) {
   }
 }
 
-TEST(HistogramTest, BinsGiveItBack) {
+TEST(HistogramTest, FromBinsRestoresHistogram) {
   Histogram histogram;
   for (const int64_t time : AllMagnitudes(1000)) histogram.Record(time);
-  const Histogram again = Histogram::FromBins(
+  const Histogram restored = Histogram::FromBins(
       histogram.Bins(),
       {.min = histogram.min(), .max = histogram.max(), .sum = histogram.sum()});
-  EXPECT_EQ(again.count(), histogram.count());
-  EXPECT_EQ(again.min(), histogram.min());
-  EXPECT_EQ(again.max(), histogram.max());
-  EXPECT_EQ(again.mean(), histogram.mean());
+  EXPECT_EQ(restored.count(), histogram.count());
+  EXPECT_EQ(restored.min(), histogram.min());
+  EXPECT_EQ(restored.max(), histogram.max());
+  EXPECT_EQ(restored.mean(), histogram.mean());
   for (const double percent : kPercents) {
-    EXPECT_EQ(again.Percentile(percent), histogram.Percentile(percent));
+    EXPECT_EQ(restored.Percentile(percent), histogram.Percentile(percent));
   }
 }
 
-TEST(HistogramTest, ExactFiguresThatCannotBeAreNotBelieved) {
+TEST(HistogramTest, FromBinsIgnoresImpossibleExactValues) {
   const Histogram histogram =
       Histogram::FromBins({{5000, 2}}, {.min = -7, .max = 1, .sum = -1});
   EXPECT_EQ(histogram.Percentile(99), 5000);

@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// 1000 calls of 1 to 1000 us, and two that failed.
+// Returns a report of 1000 calls of 1 to 1000 us and two failed calls.
 Report SomeReport() {
   Report report;
   Result& result = report.result;
@@ -56,7 +56,7 @@ Report SomeReport() {
   return report;
 }
 
-TEST(JsonReportTest, HasEveryFigure) {
+TEST(JsonReportTest, ContainsEveryFigure) {
   const auto json = nlohmann::json::parse(JsonReport(SomeReport()));
   EXPECT_EQ(json["setup"]["method"], "/locus.v1.EncodingService/Encode");
   EXPECT_EQ(json["setup"]["connections"], 2);
@@ -72,12 +72,13 @@ TEST(JsonReportTest, HasEveryFigure) {
   EXPECT_FALSE(json.contains("search"));
 }
 
-TEST(JsonReportTest, HasTheSearch) {
+TEST(JsonReportTest, ContainsSearch) {
   Report report = SomeReport();
-  report.search = {.limits = {"p99=5ms"},
-                   .trials = {{.rate = 100, .throughput = 99, .holds = true},
-                              {.rate = 200, .violations = {"p99 is 7ms"}}},
-                   .best = 100};
+  report.search = {
+      .slos = {"p99=5ms"},
+      .trials = {{.rate = 100, .throughput = 99, .meets_slos = true},
+                 {.rate = 200, .violations = {"p99 is 7ms"}}},
+      .best = 100};
   const auto json = nlohmann::json::parse(JsonReport(report));
   EXPECT_EQ(json["search"]["best_rate"], 100);
   EXPECT_EQ(json["search"]["trials"][1]["violations"][0], "p99 is 7ms");
@@ -86,7 +87,7 @@ TEST(JsonReportTest, HasTheSearch) {
                   .is_null());
 }
 
-TEST(JsonReportTest, IsReadBack) {
+TEST(JsonReportTest, ParsesItsOwnOutput) {
   const Result before = SomeReport().result;
   const auto after = ParseJsonReport(JsonReport(SomeReport()));
   ASSERT_TRUE(after.ok()) << after.status();
@@ -102,7 +103,7 @@ TEST(JsonReportTest, IsReadBack) {
   EXPECT_EQ(after->statistics.service.mean(), before.statistics.service.mean());
 }
 
-TEST(JsonReportTest, WhatIsNoSavedRunIsRefused) {
+TEST(JsonReportTest, RejectsOtherJson) {
   for (const char* text :
        {"", "{", "[]", "{}", "{\"format\": \"locus-load-2\"}",
         "{\"format\": \"locus-load-1\"}", "{\"format\": 7}"}) {
@@ -112,7 +113,7 @@ TEST(JsonReportTest, WhatIsNoSavedRunIsRefused) {
   }
 }
 
-TEST(CsvReportTest, HasARowForEachSecondAndOneForAll) {
+TEST(CsvReportTest, HasRowPerSecondAndTotal) {
   const std::vector<std::string> lines =
       absl::StrSplit(CsvReport(SomeReport()), '\n');
   ASSERT_THAT(lines, SizeIs(5));
@@ -128,7 +129,7 @@ TEST(CsvReportTest, HasARowForEachSecondAndOneForAll) {
   for (int i = 1; i < 4; ++i) EXPECT_EQ(columns(lines[i]), columns(lines[0]));
 }
 
-TEST(PrometheusReportTest, HasSummariesCountersAndGauges) {
+TEST(PrometheusReportTest, ContainsSummariesCountersAndGauges) {
   const std::string text = PrometheusReport(SomeReport());
   const std::string label = "{method=\"/locus.v1.EncodingService/Encode\"";
   EXPECT_THAT(text, HasSubstr("# TYPE locus_load_latency_seconds summary\n"));
@@ -142,14 +143,14 @@ TEST(PrometheusReportTest, HasSummariesCountersAndGauges) {
                               "} 500\n"));
 }
 
-TEST(PrometheusReportTest, LabelsAreEscaped) {
+TEST(PrometheusReportTest, EscapesLabels) {
   Report report = SomeReport();
   report.result.setup.method = "a\"b\\c\n";
   EXPECT_THAT(PrometheusReport(report),
               HasSubstr("{method=\"a\\\"b\\\\c\\n\""));
 }
 
-TEST(PrometheusReportTest, PromtoolAcceptsIt) {
+TEST(PrometheusReportTest, PassesPromtool) {
   if (std::system("command -v promtool >/dev/null") != 0) {
     GTEST_SKIP() << "promtool is not installed";
   }

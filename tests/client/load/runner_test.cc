@@ -1,4 +1,4 @@
-// Whole runs against a real server of a test's making.
+// Complete runs against a gRPC server with scripted responses.
 #include "client/load/runner.h"
 
 #include <chrono>
@@ -25,12 +25,12 @@ namespace {
 constexpr int64_t kMilli = 1000 * 1000;
 constexpr int64_t kSecond = 1000 * kMilli;
 
-// Answers as it is told, and remembers who asked.
+// A server whose responses are given by a function. Records calls and peers.
 class FakeEncoding final : public v1::EncodingService::Service {
  public:
-  using Answer = std::function<grpc::Status(int call, grpc::ServerContext*)>;
+  using Handler = std::function<grpc::Status(int call, grpc::ServerContext*)>;
 
-  explicit FakeEncoding(Answer answer) : answer_(std::move(answer)) {
+  explicit FakeEncoding(Handler handler) : handler_(std::move(handler)) {
     grpc::ServerBuilder builder;
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                              &port_);
@@ -50,7 +50,7 @@ class FakeEncoding final : public v1::EncodingService::Service {
       call = calls_++;
       peers_.insert(context->peer());
     }
-    return answer_(call, context);
+    return handler_(call, context);
   }
 
   std::string address() const { return "127.0.0.1:" + std::to_string(port_); }
@@ -64,7 +64,7 @@ class FakeEncoding final : public v1::EncodingService::Service {
   }
 
  private:
-  const Answer answer_;
+  const Handler handler_;
   int port_ = 0;
   std::unique_ptr<grpc::Server> server_;
   std::mutex mutex_;
@@ -72,11 +72,11 @@ class FakeEncoding final : public v1::EncodingService::Service {
   std::set<std::string> peers_;
 };
 
-grpc::Status AtOnce(int /*call*/, grpc::ServerContext* /*context*/) {
+grpc::Status ReturnOk(int /*call*/, grpc::ServerContext* /*context*/) {
   return grpc::Status::OK;
 }
 
-// A server that stops the world once, at its 20th call, for 300 ms.
+// A handler that blocks all calls for 300 ms, once, at call number 20.
 class Stall {
  public:
   grpc::Status operator()(int call, grpc::ServerContext* /*context*/) {
@@ -95,8 +95,8 @@ class Stall {
   std::chrono::steady_clock::time_point until_{};
 };
 
-// Until the caller is gone.
-grpc::Status Never(int /*call*/, grpc::ServerContext* context) {
+// A handler that blocks until the client cancels the call.
+grpc::Status BlockUntilCancelled(int /*call*/, grpc::ServerContext* context) {
   while (!context->IsCancelled()) std::this_thread::yield();
   return grpc::Status::CANCELLED;
 }
@@ -129,8 +129,8 @@ int64_t CountAbove(const Histogram& histogram, int64_t nanos) {
   return count;
 }
 
-TEST(RunLoadTest, OpenLoopMakesEveryCallOfTheSchedule) {
-  FakeEncoding server(AtOnce);
+TEST(RunLoadTest, OpenLoopMakesEveryScheduledCall) {
+  FakeEncoding server(ReturnOk);
   RunOptions options = Options(server);
   SetRate(200, 0.5, &options);
   const Result result = RunLoad(options);
@@ -143,7 +143,7 @@ TEST(RunLoadTest, OpenLoopMakesEveryCallOfTheSchedule) {
 }
 
 TEST(RunLoadTest, ThreadsShareTheSchedule) {
-  FakeEncoding server(AtOnce);
+  FakeEncoding server(ReturnOk);
   RunOptions options = Options(server, 3);
   options.threads = 2;
   SetRate(200, 0.5, &options);
@@ -151,9 +151,9 @@ TEST(RunLoadTest, ThreadsShareTheSchedule) {
   EXPECT_EQ(server.peers(), 3);
 }
 
-// The reason to be open-loop: all calls that were due while the server stood
-// still had to wait, and all of them are seen to.
-TEST(RunLoadTest, StallIsInTheLatencyOfEveryCallThatWasDue) {
+// An open loop avoids coordinated omission: the stall appears in the latency of
+// every call that was due during it.
+TEST(RunLoadTest, StallDelaysEveryCallDueDuringIt) {
   FakeEncoding server([stall = std::make_shared<Stall>()](
                           int call, grpc::ServerContext* context) {
     return (*stall)(call, context);
@@ -161,12 +161,13 @@ TEST(RunLoadTest, StallIsInTheLatencyOfEveryCallThatWasDue) {
   RunOptions options = Options(server);
   SetRate(200, 1, &options);
   const Result result = RunLoad(options);
-  // 60 calls are due in 300 ms; those of the first 200 ms wait for 100 or more.
+  // 60 calls are due in 300 ms; those of the first 200 ms wait for at least
+  // 100 ms.
   EXPECT_GE(CountAbove(result.statistics.latency, 100 * kMilli), 35);
 }
 
-// Even if the calls wait in the client.
-TEST(RunLoadTest, CallsThatAreHeldBackCountFromWhenTheyWereDue) {
+// Latency includes the time that calls wait in the client for max_in_flight.
+TEST(RunLoadTest, LatencyOfHeldBackCallsCountsFromDueTime) {
   FakeEncoding server([stall = std::make_shared<Stall>()](
                           int call, grpc::ServerContext* context) {
     return (*stall)(call, context);
@@ -180,7 +181,8 @@ TEST(RunLoadTest, CallsThatAreHeldBackCountFromWhenTheyWereDue) {
   EXPECT_GE(result.held_back, 1);
 }
 
-TEST(RunLoadTest, ClosedLoopSeesTheStallOnce) {
+// A closed loop sees the stall in one call only (coordinated omission).
+TEST(RunLoadTest, ClosedLoopOmitsCallsDuringStall) {
   FakeEncoding server([stall = std::make_shared<Stall>()](
                           int call, grpc::ServerContext* context) {
     return (*stall)(call, context);
@@ -194,14 +196,14 @@ TEST(RunLoadTest, ClosedLoopSeesTheStallOnce) {
   EXPECT_GT(result.statistics.ok_count(), 20);
 }
 
-TEST(RunLoadTest, ClosedLoopKeepsSoManyUnderWay) {
+TEST(RunLoadTest, ClosedLoopLimitsConcurrency) {
   std::mutex mutex;
   int now = 0;
-  int most = 0;
+  int max = 0;
   FakeEncoding server([&](int /*call*/, grpc::ServerContext* /*context*/) {
     {
       const std::lock_guard<std::mutex> lock(mutex);
-      most = std::max(most, ++now);
+      max = std::max(max, ++now);
     }
     std::this_thread::yield();
     const std::lock_guard<std::mutex> lock(mutex);
@@ -213,20 +215,20 @@ TEST(RunLoadTest, ClosedLoopKeepsSoManyUnderWay) {
   options.threads = 2;
   options.length_nanos = 300 * kMilli;
   const Result result = RunLoad(options);
-  EXPECT_LE(most, 5);
+  EXPECT_LE(max, 5);
   EXPECT_GT(result.statistics.ok_count(), 5);
   EXPECT_EQ(result.statistics.ok_count(), server.calls());
 }
 
-TEST(RunLoadTest, ConnectionsAreSocketsOfTheirOwn) {
-  FakeEncoding server(AtOnce);
+TEST(RunLoadTest, EveryConnectionHasItsOwnSocket) {
+  FakeEncoding server(ReturnOk);
   RunOptions options = Options(server, 7);
   SetRate(200, 0.3, &options);
   RunLoad(options);
   EXPECT_EQ(server.peers(), 7);
 }
 
-TEST(RunLoadTest, StatusesAreCounted) {
+TEST(RunLoadTest, CountsStatuses) {
   FakeEncoding server([](int call, grpc::ServerContext* /*context*/) {
     return call % 5 == 0 ? grpc::Status(grpc::StatusCode::UNAVAILABLE, "full")
                          : grpc::Status::OK;
@@ -237,27 +239,28 @@ TEST(RunLoadTest, StatusesAreCounted) {
   EXPECT_EQ(result.statistics.ok_count(), 80);
   EXPECT_EQ(result.statistics.by_code[14], 20);
   EXPECT_DOUBLE_EQ(result.ErrorShare(), 0.2);
-  EXPECT_EQ(server.calls(), 100) << "failed calls are not to be repeated";
+  EXPECT_EQ(server.calls(), 100) << "failed calls must not be retried";
 }
 
-TEST(RunLoadTest, PushbackIsHeededOnRequest) {
-  const auto busy = [](int /*call*/, grpc::ServerContext* context) {
+TEST(RunLoadTest, HonoursPushbackOnRequest) {
+  const auto reject = [](int /*call*/, grpc::ServerContext* context) {
     context->AddTrailingMetadata("grpc-retry-pushback-ms", "60000");
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "full");
   };
-  FakeEncoding server(busy);
+  FakeEncoding server(reject);
   RunOptions options = Options(server, 2);
   SetRate(100, 1, &options);
   options.heed_pushback = true;
   const Result result = RunLoad(options);
   EXPECT_EQ(result.statistics.by_code[14], 100);
   EXPECT_EQ(server.calls() + result.withheld, 100);
-  // One for each connection, and what left before that was answered.
+  // At least one call per connection, plus calls sent before its response
+  // arrived.
   EXPECT_GE(server.calls(), 2);
   EXPECT_LT(server.calls(), 50);
 }
 
-TEST(RunLoadTest, PushbackIsIgnoredUnlessHeeded) {
+TEST(RunLoadTest, IgnoresPushbackByDefault) {
   FakeEncoding server([](int /*call*/, grpc::ServerContext* context) {
     context->AddTrailingMetadata("grpc-retry-pushback-ms", "60000");
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "full");
@@ -269,7 +272,7 @@ TEST(RunLoadTest, PushbackIsIgnoredUnlessHeeded) {
   EXPECT_EQ(result.withheld, 0);
 }
 
-TEST(RunLoadTest, ServersOwnTimesComeFromTheTrailers) {
+TEST(RunLoadTest, ReadsServerTimesFromTrailers) {
   FakeEncoding server([](int /*call*/, grpc::ServerContext* context) {
     context->AddTrailingMetadata("locus-queue-us", "70");
     context->AddTrailingMetadata("locus-compute-us", "1100");
@@ -283,7 +286,7 @@ TEST(RunLoadTest, ServersOwnTimesComeFromTheTrailers) {
   EXPECT_EQ(result.statistics.compute.mean(), 1100000);
 }
 
-TEST(RunLoadTest, TrailersThatMakeNoSenseAreLeftOut) {
+TEST(RunLoadTest, IgnoresInvalidTrailers) {
   FakeEncoding server([](int /*call*/, grpc::ServerContext* context) {
     context->AddTrailingMetadata("locus-queue-us", "soon");
     return grpc::Status::OK;
@@ -293,8 +296,8 @@ TEST(RunLoadTest, TrailersThatMakeNoSenseAreLeftOut) {
   EXPECT_EQ(RunLoad(options).statistics.queue.count(), 0);
 }
 
-TEST(RunLoadTest, WarmUpIsMadeButNotCounted) {
-  FakeEncoding server(AtOnce);
+TEST(RunLoadTest, ExcludesWarmUpFromStatistics) {
+  FakeEncoding server(ReturnOk);
   RunOptions options = Options(server);
   SetRate(200, 0.5, &options);
   options.warm_up_nanos = 200 * kMilli;
@@ -304,8 +307,8 @@ TEST(RunLoadTest, WarmUpIsMadeButNotCounted) {
   EXPECT_EQ(result.cost.calls, 100);
 }
 
-TEST(RunLoadTest, CallsThatTakeTooLongEndWithTheirDeadline) {
-  FakeEncoding server(Never);
+TEST(RunLoadTest, CallsEndAtTheirDeadline) {
+  FakeEncoding server(BlockUntilCancelled);
   RunOptions options = Options(server);
   options.target.timeout_nanos = 200 * kMilli;
   SetRate(50, 0.1, &options);
@@ -314,26 +317,27 @@ TEST(RunLoadTest, CallsThatTakeTooLongEndWithTheirDeadline) {
   EXPECT_EQ(result.statistics.ok_count(), 0);
 }
 
-TEST(RunLoadTest, NoMoreThanSoManyAreInFlightAndTheRestIsToldOf) {
-  FakeEncoding server(Never);
+TEST(RunLoadTest, LimitsCallsInFlightAndReportsUnsentCalls) {
+  FakeEncoding server(BlockUntilCancelled);
   RunOptions options = Options(server);
   options.target.timeout_nanos = 2 * kSecond;
   options.max_in_flight = 3;
   SetRate(100, 0.2, &options);
   const Result result = RunLoad(options);
-  EXPECT_EQ(result.held_back, 1) << "the fourth waits until the run is over";
+  EXPECT_EQ(result.held_back, 1)
+      << "the fourth call waits until the run is over";
   EXPECT_EQ(server.calls(), 4);
   EXPECT_EQ(result.unsent, 16);
 }
 
-TEST(RunLoadTest, CancelledRunsReportWhatRan) {
-  Canceller canceller;
+TEST(RunLoadTest, CancelledRunReportsFinishedCalls) {
+  CancellationToken cancellation;
   FakeEncoding server([&](int call, grpc::ServerContext* context) {
-    if (call == 9) canceller.Cancel();
-    return call < 8 ? grpc::Status::OK : Never(call, context);
+    if (call == 9) cancellation.Cancel();
+    return call < 8 ? grpc::Status::OK : BlockUntilCancelled(call, context);
   });
   RunOptions options = Options(server);
-  options.canceller = &canceller;
+  options.cancellation = &cancellation;
   SetRate(100, 600, &options);
   const Result result = RunLoad(options);
   EXPECT_TRUE(result.interrupted);
@@ -343,22 +347,22 @@ TEST(RunLoadTest, CancelledRunsReportWhatRan) {
   EXPECT_LT(result.measured_seconds, 60);
 }
 
-TEST(RunLoadTest, IntervalsAddUpToTheWhole) {
-  FakeEncoding server(AtOnce);
+TEST(RunLoadTest, IntervalsAddUpToAllCalls) {
+  FakeEncoding server(ReturnOk);
   RunOptions options = Options(server);
   SetRate(100, 1.6, &options);
-  int64_t told = 0;
-  options.on_interval = [&told](const Interval& interval) {
-    told += interval.ok;
+  int64_t reported = 0;
+  options.on_interval = [&reported](const Interval& interval) {
+    reported += interval.ok;
   };
   const Result result = RunLoad(options);
   ASSERT_GE(result.timeline.size(), 2);
   EXPECT_GT(result.timeline[0].ok, 0);
-  EXPECT_EQ(told, 160);
+  EXPECT_EQ(reported, 160);
   EXPECT_GT(result.timeline[0].p50, 0);
 }
 
-TEST(ConnectionsTest, NobodyThereIsToldInTime) {
+TEST(ConnectionsTest, ReportsUnreachableServerInTime) {
   const auto channels = OpenConnections("127.0.0.1:1", 2, 300 * kMilli);
   EXPECT_EQ(channels.status().code(), absl::StatusCode::kUnavailable);
   EXPECT_THAT(std::string(channels.status().message()),

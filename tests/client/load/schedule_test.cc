@@ -44,7 +44,7 @@ TEST(RateProfileTest, CountsCallsOfEverySegment) {
   EXPECT_FALSE(profile.TimeOf(850).has_value());
 }
 
-TEST(RateProfileTest, RampsInvertTheirIntegral) {
+TEST(RateProfileTest, TimeOfInvertsRamps) {
   for (const auto& [from, to] : {std::pair{0.0, 500.0},
                                  {500.0, 0.0},
                                  {10.0, 1000.0},
@@ -58,13 +58,13 @@ TEST(RateProfileTest, RampsInvertTheirIntegral) {
   }
 }
 
-TEST(RateProfileTest, SilenceIsPassedOver) {
+TEST(RateProfileTest, SkipsSegmentsOfRateZero) {
   const RateProfile profile({{1, 10, 10}, {5, 0, 0}, {1, 10, 10}});
   EXPECT_DOUBLE_EQ(*profile.TimeOf(9.5), 0.95);
   EXPECT_DOUBLE_EQ(*profile.TimeOf(10), 6);
 }
 
-TEST(ScheduleTest, ConstantRateIsEvenAndDoesNotDrift) {
+TEST(ScheduleTest, ConstantRateIsEvenWithoutDrift) {
   const auto times = All({{10, 3000, 3000}}, Arrivals::kRegular);
   ASSERT_EQ(times.size(), 30000);
   for (size_t i = 0; i < times.size(); ++i) {
@@ -74,7 +74,7 @@ TEST(ScheduleTest, ConstantRateIsEvenAndDoesNotDrift) {
 
 TEST(ScheduleTest, PoissonGapsAreExponential) {
   const auto times = All({{100, 1000, 1000}}, Arrivals::kPoisson);
-  // Six standard deviations of a count that is Poisson itself.
+  // Six standard deviations of the count, which is Poisson distributed.
   EXPECT_NEAR(static_cast<double>(times.size()), 1e5, 6 * std::sqrt(1e5));
   std::vector<double> gaps(times.size());
   std::adjacent_difference(times.begin(), times.end(), gaps.begin());
@@ -82,8 +82,8 @@ TEST(ScheduleTest, PoissonGapsAreExponential) {
   const double mean = std::accumulate(gaps.begin(), gaps.end(), 0.0) / n;
   double squares = 0;
   for (const double gap : gaps) squares += (gap - mean) * (gap - mean);
-  // Of an exponential distribution the deviation is the mean, and the share
-  // above t is exp(-t / mean).
+  // The standard deviation of an exponential distribution equals its mean, and
+  // the fraction above t is exp(-t / mean).
   EXPECT_NEAR(std::sqrt(squares / n) / mean, 1, 0.03);
   for (const double t : {0.1, 1.0, 3.0}) {
     const auto above = std::count_if(
@@ -109,7 +109,7 @@ TEST(ScheduleTest, PoissonCountsOfDisjointSpansAreIndependent) {
   EXPECT_NEAR(covariance / variance, 0, 0.15);
 }
 
-TEST(ScheduleTest, PoissonFollowsItsSeed) {
+TEST(ScheduleTest, PoissonDependsOnSeed) {
   const std::vector<RateSegment> segments = {{1, 1000, 1000}};
   EXPECT_EQ(All(segments, Arrivals::kPoisson, 5),
             All(segments, Arrivals::kPoisson, 5));
@@ -117,7 +117,7 @@ TEST(ScheduleTest, PoissonFollowsItsSeed) {
             All(segments, Arrivals::kPoisson, 6));
 }
 
-TEST(ScheduleTest, StepsHaveTheirRates) {
+TEST(ScheduleTest, FollowsSteps) {
   const auto times =
       All({{2, 100, 100}, {2, 400, 400}, {2, 50, 50}}, Arrivals::kRegular);
   EXPECT_EQ(CountBetween(times, 0, 2), 200);
@@ -126,7 +126,7 @@ TEST(ScheduleTest, StepsHaveTheirRates) {
   EXPECT_EQ(times.size(), 1100);
 }
 
-TEST(ScheduleTest, RampsGrowEvenly) {
+TEST(ScheduleTest, FollowsRamps) {
   for (const Arrivals arrivals : {Arrivals::kRegular, Arrivals::kPoisson}) {
     const auto times = All({{10, 0, 2000}}, arrivals);
     const double slack = arrivals == Arrivals::kRegular ? 1 : 6 * 62;
@@ -136,7 +136,7 @@ TEST(ScheduleTest, RampsGrowEvenly) {
   }
 }
 
-TEST(ScheduleTest, ShardsTogetherAreTheWhole) {
+TEST(ScheduleTest, ShardsPartitionTheSchedule) {
   const std::vector<RateSegment> segments = {{1, 500, 1500}};
   const auto whole = All(segments, Arrivals::kPoisson, 3);
   std::vector<int64_t> together;
@@ -151,7 +151,7 @@ TEST(ScheduleTest, ShardsTogetherAreTheWhole) {
   EXPECT_EQ(together, whole);
 }
 
-TEST(ReplayTest, LinesAreTimes) {
+TEST(ReplayTest, ParsesOneTimePerLine) {
   const auto times = ParseReplay(
       "# from the log of Monday\n0\n0.25\n\n 300ms # a comment\n1\n");
   ASSERT_TRUE(times.ok()) << times.status();
@@ -159,12 +159,12 @@ TEST(ReplayTest, LinesAreTimes) {
   EXPECT_EQ(All(*MakeReplay(*times)), *times);
 }
 
-TEST(ReplayTest, WhatIsWrongIsNamedByItsLine) {
+TEST(ReplayTest, ErrorsNameTheLine) {
   const auto message = [](const char* text) {
     return std::string(ParseReplay(text).status().message());
   };
   EXPECT_THAT(message("0\nsoon\n"), HasSubstr("line 2: \"soon\""));
-  EXPECT_THAT(message("1\n\n0.5\n"), HasSubstr("line 3: 0.5 is before"));
+  EXPECT_THAT(message("1\n\n0.5\n"), HasSubstr("line 3: 0.5 is earlier"));
   EXPECT_THAT(message("# nothing\n"), HasSubstr("has no start times"));
 }
 

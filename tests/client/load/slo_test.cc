@@ -9,9 +9,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-Limit Parsed(const char* text) { return ParseLimit(text).value(); }
+Slo Parsed(const char* text) { return ParseSlo(text).value(); }
 
-// 98 calls of 1 ms, one of 5 ms, one of 9 ms.
+// Returns a run of 98 calls of 1 ms, one of 5 ms and one of 9 ms.
 Result HundredCalls() {
   Result result;
   for (int i = 0; i < 100; ++i) {
@@ -21,7 +21,7 @@ Result HundredCalls() {
   return result;
 }
 
-TEST(LimitTest, HoldsUpToItsBound) {
+TEST(SloTest, IsMetUpToItsBound) {
   const Result result = HundredCalls();
   EXPECT_THAT(Violations({Parsed("p99=5.01ms"), Parsed("p98=1.001ms"),
                           Parsed("mean=1.2ms"), Parsed("max=9ms")},
@@ -29,7 +29,7 @@ TEST(LimitTest, HoldsUpToItsBound) {
               IsEmpty());
 }
 
-TEST(LimitTest, SaysWhatIsExceededAndByWhat) {
+TEST(SloTest, ReportsMetricAndBoundOfViolations) {
   EXPECT_THAT(
       Violations({Parsed("p99=4ms"), Parsed("mean=1ms"), Parsed("max=8ms"),
                   Parsed("p50=2ms")},
@@ -38,7 +38,7 @@ TEST(LimitTest, SaysWhatIsExceededAndByWhat) {
                   "max is 9.00ms, above 8.00ms"));
 }
 
-TEST(LimitTest, ErrorsAreCallsThatFailedOrWereNotSent) {
+TEST(SloTest, ErrorsIncludeFailedAndUnsentCalls) {
   Result result = HundredCalls();
   EXPECT_THAT(Violations({Parsed("errors=0")}, result), IsEmpty());
   result.statistics.Add({.code = absl::StatusCode::kUnavailable});
@@ -48,23 +48,23 @@ TEST(LimitTest, ErrorsAreCallsThatFailedOrWereNotSent) {
   EXPECT_THAT(Violations({Parsed("errors=2%")}, result), IsEmpty());
 }
 
-TEST(LimitTest, NoSuccessIsNoLatency) {
+TEST(SloTest, LatencyIsUnknownWithoutSuccessfulCalls) {
   Result result;
   result.statistics.Add({.code = absl::StatusCode::kUnavailable});
   EXPECT_THAT(Violations({Parsed("p99=1h")}, result),
               ElementsAre("p99 is unknown, as no call succeeded, above 3600s"));
 }
 
-TEST(LimitTest, WhatIsNoLimitIsRefused) {
+TEST(SloTest, RejectsInvalidSlos) {
   for (const char* text : {"", "p99", "p=5ms", "p0=5ms", "p101=5ms", "q99=5ms",
                            "p99=", "p99=fast", "errors=200%", "mean=-1s"}) {
-    EXPECT_FALSE(ParseLimit(text).ok()) << text;
+    EXPECT_FALSE(ParseSlo(text).ok()) << text;
   }
 }
 
-TEST(LimitTest, KnowsWhetherErrorsAreLimited) {
-  EXPECT_FALSE(HasErrorLimit({Parsed("p99=5ms")}));
-  EXPECT_TRUE(HasErrorLimit({Parsed("p99=5ms"), Parsed("errors=1%")}));
+TEST(SloTest, FindsErrorSlo) {
+  EXPECT_FALSE(HasErrorSlo({Parsed("p99=5ms")}));
+  EXPECT_TRUE(HasErrorSlo({Parsed("p99=5ms"), Parsed("errors=1%")}));
 }
 
 }  // namespace

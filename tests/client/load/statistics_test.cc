@@ -27,7 +27,7 @@ TEST(StatisticsTest, LatencyCountsFromTheIntendedStart) {
   EXPECT_EQ(statistics.last_end, 900);
 }
 
-TEST(StatisticsTest, FailuresAreCountedByCodeAndKeptApart) {
+TEST(StatisticsTest, CountsFailuresByCodeSeparately) {
   Statistics statistics;
   statistics.Add({.ended = 10, .code = absl::StatusCode::kUnavailable});
   statistics.Add({.ended = 70});
@@ -48,7 +48,7 @@ TEST(StatisticsTest, ServerTimesAreOptional) {
   EXPECT_EQ(statistics.compute.count(), 0);
 }
 
-TEST(StatisticsTest, MergedIsTheSum) {
+TEST(StatisticsTest, MergeAddsStatistics) {
   Statistics a;
   Statistics b;
   a.Add({.ended = 10});
@@ -63,7 +63,7 @@ TEST(StatisticsTest, MergedIsTheSum) {
   EXPECT_EQ(a.ok_count() + a.failed_count() + a.last_end, 0);
 }
 
-TEST(ResultTest, ThroughputIsOfSuccesses) {
+TEST(ResultTest, ThroughputCountsSuccessfulCalls) {
   Result result;
   EXPECT_EQ(result.Throughput(), 0);
   for (int i = 0; i < 10; ++i) result.statistics.Add({.ended = 1});
@@ -72,7 +72,7 @@ TEST(ResultTest, ThroughputIsOfSuccesses) {
   EXPECT_EQ(result.Throughput(), 5);
 }
 
-// A run about which there is nothing to say.
+// Returns a run without any reason for a warning.
 Result GoodRun() {
   Result result;
   for (int i = 0; i < 1000; ++i) {
@@ -87,56 +87,58 @@ Result GoodRun() {
   return result;
 }
 
-TEST(DoubtsTest, GoodRunsRaiseNone) {
-  EXPECT_THAT(Doubts(GoodRun()), IsEmpty());
+TEST(MeasurementWarningsTest, EmptyForGoodRun) {
+  EXPECT_THAT(MeasurementWarnings(GoodRun()), IsEmpty());
 }
 
-TEST(DoubtsTest, BusyThreadIsABottleneck) {
+TEST(MeasurementWarningsTest, ReportsBusyThread) {
   Result result = GoodRun();
   result.cost.busiest_thread = 0.97;
-  EXPECT_THAT(Doubts(result),
-              ElementsAre(HasSubstr("client is the bottleneck: a thread of it "
-                                    "was busy for 97% of the time")));
+  EXPECT_THAT(MeasurementWarnings(result),
+              ElementsAre(HasSubstr("client is the bottleneck: one of its "
+                                    "threads was busy for 97% of the time")));
 }
 
-TEST(DoubtsTest, LateSendsAreABottleneck) {
+TEST(MeasurementWarningsTest, ReportsLateSends) {
   Result result = GoodRun();
   for (int i = 0; i < 20; ++i) {
     result.statistics.Add({.started = 5000000, .ended = 7000000});
   }
-  EXPECT_THAT(Doubts(result), ElementsAre(HasSubstr("left 5.00ms late")));
+  EXPECT_THAT(MeasurementWarnings(result),
+              ElementsAre(HasSubstr("at least 5.00ms late")));
 }
 
-TEST(DoubtsTest, LateSendsAreTheServersIfItHeldThemBack) {
+TEST(MeasurementWarningsTest, AttributesHeldBackCallsToServer) {
   Result result = GoodRun();
   for (int i = 0; i < 20; ++i) {
     result.statistics.Add({.started = 5000000, .ended = 7000000});
   }
   result.held_back = 20;
-  EXPECT_THAT(Doubts(result),
+  EXPECT_THAT(MeasurementWarnings(result),
               ElementsAre(HasSubstr("the server does not keep up")));
 }
 
-TEST(DoubtsTest, LatenessThatIsLostInTheLatencyIsNoBottleneck) {
+TEST(MeasurementWarningsTest, IgnoresDelaysSmallerThanLatency) {
   Result result;
   for (int i = 0; i < 100; ++i) {
     result.statistics.Add({.started = 2000000, .ended = 500000000});
   }
-  EXPECT_THAT(Doubts(result), IsEmpty());
+  EXPECT_THAT(MeasurementWarnings(result), IsEmpty());
 }
 
-TEST(DoubtsTest, UnsentCallsAreToldUnlessTheUserStopped) {
+TEST(MeasurementWarningsTest, ReportsUnsentCallsUnlessInterrupted) {
   Result result = GoodRun();
   result.unsent = 7;
-  EXPECT_THAT(Doubts(result), ElementsAre(HasSubstr("7 calls that were due")));
+  EXPECT_THAT(MeasurementWarnings(result),
+              ElementsAre(HasSubstr("7 scheduled calls were not sent")));
   result.interrupted = true;
-  EXPECT_THAT(Doubts(result), IsEmpty());
+  EXPECT_THAT(MeasurementWarnings(result), IsEmpty());
 }
 
-TEST(DoubtsTest, FullMachineIsTold) {
+TEST(MeasurementWarningsTest, ReportsBusyMachine) {
   Result result = GoodRun();
   result.cost.machine_busy = 0.99;
-  EXPECT_THAT(Doubts(result),
+  EXPECT_THAT(MeasurementWarnings(result),
               ElementsAre(HasSubstr("99% busy, 0.40 of them with this")));
 }
 
@@ -149,42 +151,46 @@ constexpr Interval kInterval{.from_seconds = 2,
                              .p99 = 1210000,
                              .max = 2040000};
 
-TEST(LiveLineTest, HasRateFailuresAndPercentiles) {
-  EXPECT_EQ(LiveLine(kInterval, false),
+TEST(FormatProgressLineTest, ContainsRateFailuresAndPercentiles) {
+  EXPECT_EQ(FormatProgressLine(kInterval, false),
             "3s  1000/s  2 failed  4 in flight  p50 180us  p99 1.21ms  "
             "max 2.04ms");
-  EXPECT_THAT(LiveLine(kInterval, true), HasSubstr("3s (warm-up)  1000/s"));
-  EXPECT_EQ(LiveLine({.to_seconds = 1, .failed = 3}, false),
+  EXPECT_THAT(FormatProgressLine(kInterval, true),
+              HasSubstr("3s (warm-up)  1000/s"));
+  EXPECT_EQ(FormatProgressLine({.to_seconds = 1, .failed = 3}, false),
             "1s  0/s  3 failed  0 in flight");
 }
 
-std::string Shown(LiveOptions options) {
-  std::string shown;
-  options.write = [&shown](absl::string_view text) {
-    shown.append(text.data(), text.size());
+// Returns everything that a progress line writes for one interval.
+std::string Written(ProgressLineOptions options) {
+  std::string written;
+  options.write = [&written](absl::string_view text) {
+    written.append(text.data(), text.size());
   };
-  LiveReporter reporter(options);
-  reporter.On(kInterval);
-  reporter.Finish();
-  return shown;
+  ProgressLine line(options);
+  line.Update(kInterval);
+  line.Clear();
+  return written;
 }
 
-TEST(LiveReporterTest, TerminalHasOneLineThatGoes) {
-  EXPECT_EQ(Shown({.columns = 12}), "\r\x1b[K3s  1000/s \r\x1b[K");
+TEST(ProgressLineTest, RedrawsAndErasesLineOnTerminal) {
+  EXPECT_EQ(Written({.columns = 12}), "\r\x1b[K3s  1000/s \r\x1b[K");
 }
 
-TEST(LiveReporterTest, ElsewhereThereArePlainLines) {
-  EXPECT_EQ(Shown({.prefix = "at 1000/s: "}),
-            "at 1000/s: " + LiveLine(kInterval, false) + "\n");
+TEST(ProgressLineTest, WritesPlainLinesWithoutTerminal) {
+  EXPECT_EQ(Written({.prefix = "at 1000/s: "}),
+            "at 1000/s: " + FormatProgressLine(kInterval, false) + "\n");
 }
 
-TEST(LiveReporterTest, WarmUpIsMarked) {
-  EXPECT_THAT(Shown({.warm_up_seconds = 3}), HasSubstr("warm-up"));
-  EXPECT_THAT(Shown({.warm_up_seconds = 2}),
+TEST(ProgressLineTest, MarksWarmUp) {
+  EXPECT_THAT(Written({.warm_up_seconds = 3}), HasSubstr("warm-up"));
+  EXPECT_THAT(Written({.warm_up_seconds = 2}),
               ::testing::Not(HasSubstr("warm-up")));
 }
 
-TEST(LiveReporterTest, QuietIsQuiet) { EXPECT_EQ(Shown({.quiet = true}), ""); }
+TEST(ProgressLineTest, WritesNothingIfQuiet) {
+  EXPECT_EQ(Written({.quiet = true}), "");
+}
 
 }  // namespace
 }  // namespace locus::client::load

@@ -5,7 +5,7 @@
 namespace locus::client::load {
 namespace {
 
-TEST(QuantityTest, TimesHaveUnitsOrAreSeconds) {
+TEST(UnitsTest, ParsesDurations) {
   EXPECT_EQ(ParseNanos("5ms").value(), 5000000);
   EXPECT_EQ(ParseNanos("1.5s").value(), 1500000000);
   EXPECT_EQ(ParseNanos("250us").value(), 250000);
@@ -14,13 +14,13 @@ TEST(QuantityTest, TimesHaveUnitsOrAreSeconds) {
   EXPECT_EQ(ParseNanos("1h").value(), 3600000000000);
 }
 
-TEST(QuantityTest, WhatIsNoTimeIsRefused) {
+TEST(UnitsTest, RejectsInvalidDurations) {
   for (const char* text : {"", "soon", "-1s", "1h1s", "inf", "nan", "5 x"}) {
     EXPECT_FALSE(ParseNanos(text).ok()) << text;
   }
 }
 
-TEST(QuantityTest, SharesArePercentOrFractions) {
+TEST(UnitsTest, ParsesRatios) {
   EXPECT_DOUBLE_EQ(ParseShare("0.1%").value(), 0.001);
   EXPECT_DOUBLE_EQ(ParseShare("0.001").value(), 0.001);
   EXPECT_DOUBLE_EQ(ParseShare("100%").value(), 1);
@@ -29,7 +29,7 @@ TEST(QuantityTest, SharesArePercentOrFractions) {
   }
 }
 
-TEST(QuantityTest, SizesHaveUnits) {
+TEST(UnitsTest, ParsesSizes) {
   EXPECT_EQ(ParseBytes("4096").value(), 4096);
   EXPECT_EQ(ParseBytes("64KiB").value(), 65536);
   EXPECT_EQ(ParseBytes("1.5MB").value(), 1500000);
@@ -39,7 +39,7 @@ TEST(QuantityTest, SizesHaveUnits) {
   }
 }
 
-TEST(QuantityTest, TimesAreShownWithThreeDigits) {
+TEST(UnitsTest, FormatsDurationsWithThreeDigits) {
   EXPECT_EQ(FormatNanos(0), "0ns");
   EXPECT_EQ(FormatNanos(820), "820ns");
   EXPECT_EQ(FormatNanos(37249), "37.2us");
@@ -49,7 +49,7 @@ TEST(QuantityTest, TimesAreShownWithThreeDigits) {
   EXPECT_EQ(FormatNanos(61.5e9), "61.5s");
 }
 
-TEST(QuantityTest, RatesAndSizesAreShown) {
+TEST(UnitsTest, FormatsRatesAndSizes) {
   EXPECT_EQ(FormatRate(19998.4), "19998");
   EXPECT_EQ(FormatRate(0.25), "0.25");
   EXPECT_EQ(FormatRate(100), "100");

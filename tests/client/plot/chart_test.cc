@@ -19,6 +19,7 @@ using ::testing::Not;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
+// Returns a chart of nearly equal curves.
 LineChart Curves(int count) {
   LineChart chart{.title = "t",
                   .x_label = "x",
@@ -36,6 +37,7 @@ LineChart Curves(int count) {
   return chart;
 }
 
+// Returns all shapes of one type.
 template <typename T>
 std::vector<T> All(const Scene& scene) {
   std::vector<T> found;
@@ -58,8 +60,8 @@ Box BoxOf(const Text& text) {
           text.at.y + 0.2 * text.size};
 }
 
-// Upright texts neither touch each other nor leave the picture.
-void ExpectTidy(const Scene& scene) {
+// Expects that horizontal texts neither overlap nor exceed the scene.
+void ExpectNoOverlap(const Scene& scene) {
   const std::vector<Text> texts = All<Text>(scene);
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].degrees != 0 || texts[i].text.empty()) continue;
@@ -73,31 +75,31 @@ void ExpectTidy(const Scene& scene) {
       const Box b = BoxOf(texts[j]);
       EXPECT_TRUE(a.right <= b.left || b.right <= a.left || a.bottom <= b.top ||
                   b.bottom <= a.top)
-          << texts[i].text << " lies on " << texts[j].text;
+          << texts[i].text << " overlaps " << texts[j].text;
     }
   }
 }
 
-TEST(LineChartTest, TenCurvesAtOnePlaceHaveTidyNames) {
-  ExpectTidy(DrawLineChart(Curves(10)));
+TEST(LineChartTest, NamesOfTenEqualCurvesDoNotOverlap) {
+  ExpectNoOverlap(DrawLineChart(Curves(10)));
 }
 
-TEST(LineChartTest, ReferenceIsNamedAmongTheCurves) {
+TEST(LineChartTest, NameOfReferenceDoesNotOverlap) {
   LineChart chart = Curves(3);
   chart.reference = 2;
   chart.reference_label = "chance";
-  ExpectTidy(DrawLineChart(chart));
+  ExpectNoOverlap(DrawLineChart(chart));
 }
 
-TEST(LineChartTest, LongNamesAreCut) {
+TEST(LineChartTest, CutsLongNames) {
   LineChart chart = Curves(2);
   chart.curves[0].name = std::string(200, 'w');
   chart.title = std::string(300, 'x');
   chart.note = "many words " + std::string(100, 'y') + " and some more words";
-  ExpectTidy(DrawLineChart(chart));
+  ExpectNoOverlap(DrawLineChart(chart));
 }
 
-TEST(LineChartTest, EveryPointTellsItsNumbers) {
+TEST(LineChartTest, PointsHaveHoverText) {
   int hovers = 0;
   const Scene scene = DrawLineChart(Curves(2));
   for (const Circle& circle : All<Circle>(scene)) {
@@ -107,7 +109,7 @@ TEST(LineChartTest, EveryPointTellsItsNumbers) {
   EXPECT_EQ(hovers, 1);
 }
 
-TEST(LineChartTest, WhatIsNotFiniteLeavesAGap) {
+TEST(LineChartTest, LeavesGapsAtNonFinitePoints) {
   LineChart chart = Curves(1);
   chart.markers = false;
   chart.curves[0].points = {{1, 1, 1, 1},
@@ -125,7 +127,7 @@ TEST(LineChartTest, WhatIsNotFiniteLeavesAGap) {
   EXPECT_EQ(lines, 2);
 }
 
-TEST(LineChartTest, NothingToDrawIsNoCrash) {
+TEST(LineChartTest, DrawsEmptyCharts) {
   EXPECT_THAT(WriteSvg(DrawLineChart({.title = "empty"})), HasSubstr("<svg"));
   LineChart chart = Curves(1);
   chart.curves[0].points = {{64, kNan, kNan, kNan}};
@@ -139,7 +141,7 @@ void ExpectFinite(const Scene& scene) {
   EXPECT_THAT(svg, Not(HasSubstr("inf")));
 }
 
-TEST(LineChartTest, MeansThatDifferByRoundingAreDrawn) {
+TEST(LineChartTest, DrawsMeansThatDifferByRounding) {
   for (const double y : {1.0, -1e12, 1e-9}) {
     LineChart chart{.title = "t"};
     chart.curves.push_back({.name = "a", .points = {{1, y, y, y}}});
@@ -148,8 +150,8 @@ TEST(LineChartTest, MeansThatDifferByRoundingAreDrawn) {
         {.name = "b", .points = {{1, above, above, above}}, .series = 1});
     const Scene scene = DrawLineChart(chart);
     ExpectFinite(scene);
-    ExpectTidy(scene);
-    // Whose labels are not all the same, either.
+    ExpectNoOverlap(scene);
+    // The labels of the ticks differ.
     std::set<std::string> labels;
     int ticks = 0;
     for (const Text& text : All<Text>(scene)) {
@@ -162,13 +164,14 @@ TEST(LineChartTest, MeansThatDifferByRoundingAreDrawn) {
   }
 }
 
-TEST(LineChartTest, WhatHasNoPlaceIsLeftOut) {
+TEST(LineChartTest, OmitsUndrawablePoints) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const bool log : {false, true}) {
     LineChart chart = Curves(1);
     chart.log_y = log;
     chart.marked_x = 0;
-    chart.markers = false;  // these may say that an interval is infinite
+    // The hover text of markers may contain "inf".
+    chart.markers = false;
     chart.curves[0].points = {{-64, 2, 2, 2},
                               {0, 2, 2, 2},
                               {32, 1e308, 1e308, 1e308},
@@ -181,7 +184,7 @@ TEST(LineChartTest, WhatHasNoPlaceIsLeftOut) {
   }
 }
 
-TEST(LineChartTest, WideIntervalsDoNotFlattenTheCurves) {
+TEST(LineChartTest, WideIntervalsDoNotFlattenCurves) {
   LineChart chart = Curves(2);
   for (CurvePoint& point : chart.curves[1].points)
     point = {point.x, 3, -90, 90};
@@ -195,7 +198,7 @@ TEST(LineChartTest, WideIntervalsDoNotFlattenTheCurves) {
 
 HeatmapGrid Words(std::vector<std::string> words) {
   const auto count = static_cast<int64_t>(words.size());
-  return {.title = "who",
+  return {.title = "attention",
           .note = "a note",
           .panels = {{.title = "head 0",
                       .rows = count,
@@ -207,13 +210,14 @@ HeatmapGrid Words(std::vector<std::string> words) {
           .column_words = words};
 }
 
-TEST(HeatmapTest, WordsAreTidy) {
-  ExpectTidy(DrawHeatmaps(Words({"the", "cat", "sat", "on", "the", "mat"})));
-  ExpectTidy(
+TEST(HeatmapTest, WordsDoNotOverlap) {
+  ExpectNoOverlap(
+      DrawHeatmaps(Words({"the", "cat", "sat", "on", "the", "mat"})));
+  ExpectNoOverlap(
       DrawHeatmaps(Words({"antidisestablishmentarianism", "is", "long"})));
 }
 
-TEST(HeatmapTest, SmallMultiplesAreTidy) {
+TEST(HeatmapTest, SmallMultiplesDoNotOverlap) {
   HeatmapGrid grid{.title = "bias",
                    .panels_per_row = 4,
                    .value_label = "bias",
@@ -227,10 +231,10 @@ TEST(HeatmapTest, SmallMultiplesAreTidy) {
                            .row_ends = {0, 63},
                            .column_ends = {0, 63}});
   }
-  ExpectTidy(DrawHeatmaps(grid));
+  ExpectNoOverlap(DrawHeatmaps(grid));
 }
 
-TEST(HeatmapTest, DivergingColoursAreWhiteAtZero) {
+TEST(HeatmapTest, DivergingMapIsWhiteAtZero) {
   const Scene scene =
       DrawHeatmaps({.panels = {{.rows = 1, .columns = 3, .values = {-1, 0, 4}}},
                     .map = ColorMap::kDiverging});
@@ -239,7 +243,7 @@ TEST(HeatmapTest, DivergingColoursAreWhiteAtZero) {
   EXPECT_EQ(raster.pixels[2].color, ColorAt(ColorMap::kDiverging, 1));
 }
 
-TEST(HeatmapTest, ValuesThatDifferByRoundingHaveOneColour) {
+TEST(HeatmapTest, ValuesThatDifferByRoundingHaveSameColour) {
   const Scene scene =
       DrawHeatmaps({.panels = {{.rows = 1,
                                 .columns = 2,
@@ -248,14 +252,14 @@ TEST(HeatmapTest, ValuesThatDifferByRoundingHaveOneColour) {
   EXPECT_EQ(raster.pixels[0].color, raster.pixels[1].color);
 }
 
-TEST(HeatmapTest, HugeValuesAreHidden) {
+TEST(HeatmapTest, HidesHugeValues) {
   const Scene scene = DrawHeatmaps(
       {.panels = {{.rows = 1, .columns = 3, .values = {-1e308, 1e308, 1}}}});
   EXPECT_TRUE(All<Image>(scene).front().raster.pixels[0].hidden);
   ExpectFinite(scene);
 }
 
-TEST(HeatmapTest, HiddenCellsLetThePaperThrough) {
+TEST(HeatmapTest, HiddenCellsAreTransparent) {
   const Scene scene = DrawHeatmaps(
       {.panels = {{.rows = 1,
                    .columns = 2,
@@ -265,7 +269,7 @@ TEST(HeatmapTest, HiddenCellsLetThePaperThrough) {
   EXPECT_FALSE(raster.pixels[1].hidden);
 }
 
-TEST(HeatmapTest, ShrinkingAveragesBlocks) {
+TEST(HeatmapTest, ShrunkAveragesBlocks) {
   const Heatmap small = Shrunk(
       {.rows = 2, .columns = 4, .values = {1, 3, kNan, kNan, 1, 3, 8, kNan}},
       2);
@@ -276,7 +280,7 @@ TEST(HeatmapTest, ShrinkingAveragesBlocks) {
   EXPECT_EQ(small.values[3], 8);
 }
 
-TEST(HeatmapTest, LargeOnesAreSmallFiles) {
+TEST(HeatmapTest, LargeHeatmapsGiveSmallFiles) {
   const HeatmapGrid grid{
       .panels = {{.rows = 2048,
                   .columns = 2048,
@@ -284,7 +288,7 @@ TEST(HeatmapTest, LargeOnesAreSmallFiles) {
   EXPECT_LT(WriteSvg(DrawHeatmaps(grid)).size(), 100'000);
 }
 
-TEST(SvgTest, CallersTextIsEscaped) {
+TEST(SvgTest, EscapesText) {
   LineChart chart = Curves(1);
   chart.title = "</title><script>alert(1)</script>";
   chart.curves[0].name = "<b>&\"";
@@ -293,14 +297,14 @@ TEST(SvgTest, CallersTextIsEscaped) {
   EXPECT_THAT(svg, Not(HasSubstr("<b>")));
 }
 
-TEST(SvgTest, FollowsTheReaderUnlessToldOtherwise) {
+TEST(SvgTest, FollowsThemeOfViewerByDefault) {
   const Scene scene = DrawLineChart(Curves(1));
   EXPECT_THAT(WriteSvg(scene), HasSubstr("prefers-color-scheme"));
   EXPECT_THAT(WriteSvg(scene, {.theme = Theme::kDark}),
               Not(HasSubstr("prefers-color-scheme")));
 }
 
-TEST(PngTest, IsTwiceTheSizeOfTheScene) {
+TEST(PngTest, HasTwoPixelsPerUnit) {
   const auto png = WritePng(DrawLineChart(Curves(1)), Theme::kDark);
   ASSERT_TRUE(png.ok());
   EXPECT_EQ(png->substr(0, 8), "\x89PNG\r\n\x1a\n");
@@ -309,11 +313,11 @@ TEST(PngTest, IsTwiceTheSizeOfTheScene) {
   EXPECT_EQ(byte(22) * 256 + byte(23), 2 * 430);
 }
 
-TEST(PngTest, TooLargeIsAnError) {
+TEST(PngTest, RejectsOversizedScenes) {
   EXPECT_FALSE(WritePng({.width = 1e6, .height = 10}, Theme::kLight).ok());
 }
 
-TEST(FileTest, FormatIsByTheName) {
+TEST(FileTest, FormatDependsOnExtension) {
   EXPECT_EQ(*FormatOfPath("a.SVG"), Format::kSvg);
   EXPECT_EQ(*FormatOfPath("a.png"), Format::kPng);
   EXPECT_EQ(*FormatOfPath("-"), Format::kSvg);

@@ -8,7 +8,7 @@
 namespace locus::client::plot {
 namespace {
 
-// As the Web's accessibility guidelines define it.
+// Relative luminance as defined by WCAG 2.1.
 double Luminance(Rgb color) {
   const auto linear = [](uint8_t value) {
     const double share = value / 255.0;
@@ -25,7 +25,7 @@ double Contrast(Rgb a, Rgb b) {
   return (high + 0.05) / (low + 0.05);
 }
 
-TEST(ThemeTest, CurvesStandOutFromThePaper) {
+TEST(ThemeTest, CurvesContrastWithBackground) {
   for (const Theme theme : {Theme::kLight, Theme::kDark}) {
     for (int i = 0; i < kSeriesCount; ++i) {
       EXPECT_GE(
@@ -36,7 +36,7 @@ TEST(ThemeTest, CurvesStandOutFromThePaper) {
   }
 }
 
-TEST(ThemeTest, TextIsReadable) {
+TEST(ThemeTest, TextContrastsWithBackground) {
   for (const Theme theme : {Theme::kLight, Theme::kDark}) {
     for (const Role role : {Role::kInk, Role::kQuiet}) {
       EXPECT_GE(Contrast(ColorOf(role, theme), ColorOf(Role::kPaper, theme)),
@@ -45,7 +45,7 @@ TEST(ThemeTest, TextIsReadable) {
   }
 }
 
-TEST(ThemeTest, CurvesDifferInMoreThanColour) {
+TEST(ThemeTest, CurvesDifferWithoutColour) {
   for (int i = 0; i < kSeriesCount; ++i) {
     for (int j = 0; j < i; ++j) {
       EXPECT_TRUE(SeriesDashes(i) != SeriesDashes(j) || i % 6 != j % 6);
@@ -53,13 +53,13 @@ TEST(ThemeTest, CurvesDifferInMoreThanColour) {
   }
 }
 
-TEST(ThemeTest, OnlyAutoAsksTheReader) {
+TEST(ThemeTest, OnlyAutoHasMediaQuery) {
   EXPECT_NE(RoleStyles(Theme::kAuto).find("prefers-color-scheme"),
             std::string::npos);
   EXPECT_EQ(RoleStyles(Theme::kDark).find("@media"), std::string::npos);
 }
 
-TEST(ColorMapTest, EndsAndMiddle) {
+TEST(ColorMapTest, HasExpectedEndsAndMiddle) {
   EXPECT_EQ(ColorAt(ColorMap::kSequential, 0), (Rgb{68, 1, 84}));
   EXPECT_EQ(ColorAt(ColorMap::kSequential, 1), (Rgb{253, 231, 37}));
   EXPECT_EQ(ColorAt(ColorMap::kDiverging, 0.5), (Rgb{247, 247, 247}));
@@ -67,14 +67,14 @@ TEST(ColorMapTest, EndsAndMiddle) {
             ColorAt(ColorMap::kDiverging, 0));
 }
 
-TEST(ColorMapTest, SequentialGrowsBrighter) {
+TEST(ColorMapTest, SequentialMapIsMonotonic) {
   for (int i = 0; i < 100; ++i) {
     EXPECT_LT(Luminance(ColorAt(ColorMap::kSequential, i / 100.0)),
               Luminance(ColorAt(ColorMap::kSequential, (i + 1) / 100.0)));
   }
 }
 
-TEST(ColorMapTest, InkIsReadableOnEveryColour) {
+TEST(ColorMapTest, TextIsReadableOnEveryColour) {
   for (const ColorMap map : {ColorMap::kSequential, ColorMap::kDiverging}) {
     for (int i = 0; i <= 50; ++i) {
       const Rgb color = ColorAt(map, i / 50.0);
@@ -83,10 +83,10 @@ TEST(ColorMapTest, InkIsReadableOnEveryColour) {
   }
 }
 
-TEST(ColorMapTest, ShareOfAnEmptyRangeIsTheMiddle) {
-  EXPECT_EQ(ShareOf(3, {1, 1}), 0.5);
-  EXPECT_EQ(ShareOf(3, {1, 5}), 0.5);
-  EXPECT_EQ(ShareOf(9, {1, 5}), 1);
+TEST(ColorMapTest, PositionInEmptyRangeIsTheMiddle) {
+  EXPECT_EQ(PositionInRange(3, {1, 1}), 0.5);
+  EXPECT_EQ(PositionInRange(3, {1, 5}), 0.5);
+  EXPECT_EQ(PositionInRange(9, {1, 5}), 1);
 }
 
 }  // namespace

@@ -22,18 +22,18 @@ TEST(ScaleTest, LinearMapsEndsToEnds) {
   EXPECT_DOUBLE_EQ(scale.At(5), 50);
 }
 
-TEST(ScaleTest, LogGivesDoublingsEqualSteps) {
+TEST(ScaleTest, LogMapsDoublingsToEqualSteps) {
   const Scale scale = Scale::Log({64, 256}, {0, 100});
   EXPECT_DOUBLE_EQ(scale.At(128), 50);
 }
 
-TEST(ScaleTest, EmptyIntervalHasAPlaceInTheMiddle) {
+TEST(ScaleTest, EmptyIntervalMapsToMiddle) {
   EXPECT_DOUBLE_EQ(Scale::Linear({3, 3}, {0, 100}).At(3), 50);
   EXPECT_DOUBLE_EQ(Scale::Log({3, 3}, {0, 100}).At(3), 50);
   EXPECT_DOUBLE_EQ(Scale::Linear({0, 0}, {0, 100}).At(0), 50);
 }
 
-TEST(ScaleTest, ClampedStaysWithin) {
+TEST(ScaleTest, ClampedStaysWithinPixels) {
   const Scale scale = Scale::Linear({0, 1}, {0, 100});
   EXPECT_DOUBLE_EQ(scale.Clamped(7), 100);
   EXPECT_DOUBLE_EQ(scale.Clamped(-7), 0);
@@ -46,18 +46,18 @@ TEST(NiceTicksTest, AreRoundNumbersWithinTheInterval) {
   EXPECT_THAT(NiceTicks({-1, 1}, 4), ElementsAre(-1, -0.5, 0, 0.5, 1));
 }
 
-TEST(NiceTicksTest, EmptyIntervalHasOne) {
+TEST(NiceTicksTest, EmptyIntervalHasOneTick) {
   EXPECT_THAT(NiceTicks({2, 2}, 5), ElementsAre(2));
 }
 
-TEST(NiceTicksTest, EndsThatDifferByRoundingHaveOne) {
+TEST(NiceTicksTest, NearlyEqualEndsHaveOneTick) {
   for (const double low : {1.0, -1.0, 0.3, 1e6, -1e250, 1e-200}) {
     EXPECT_THAT(NiceTicks({low, std::nextafter(low, kInfinity)}, 5),
                 ElementsAre(low));
   }
 }
 
-TEST(NiceTicksTest, AreFewHoweverNarrowTheInterval) {
+TEST(NiceTicksTest, AreFewForNarrowIntervals) {
   for (double width = 1; width > 0; width /= 2) {
     for (const double low : {0.0, 1.0, 1.0 / 3, -7e8, 1e299}) {
       for (const int count : {1, 5, 40}) {
@@ -67,35 +67,35 @@ TEST(NiceTicksTest, AreFewHoweverNarrowTheInterval) {
   }
 }
 
-TEST(NiceTicksTest, InfiniteEndsHaveOne) {
+TEST(NiceTicksTest, InfiniteEndsHaveOneTick) {
   EXPECT_THAT(NiceTicks({-1e308, 1e308}, 5), SizeIs(1));
   EXPECT_THAT(NiceTicks({0, kInfinity}, 5), SizeIs(1));
   EXPECT_THAT(NiceTicks({kNan, 1}, 5), SizeIs(1));
 }
 
-TEST(LogTicksTest, AreFewHoweverWideTheInterval) {
+TEST(LogTicksTest, AreFewForWideIntervals) {
   EXPECT_LE(LogTicks({1e-299, 1e299}).size(), 8);
   EXPECT_THAT(LogTicks({0, 1}), SizeIs(1));
   EXPECT_THAT(LogTicks({1, std::nextafter(1, 2)}), SizeIs(1));
 }
 
-TEST(ScaleTest, WhatDiffersByRoundingIsInTheMiddle) {
+TEST(ScaleTest, NearlyEqualEndsMapToMiddle) {
   const double above = std::nextafter(1.0, 2.0);
   EXPECT_NEAR(Scale::Linear({1, above}, {0, 100}).At(above), 50, 1e-9);
   EXPECT_NEAR(Scale::Log({1, above}, {0, 100}).At(above), 50, 1e-9);
   EXPECT_TRUE(std::isfinite(Scale::Linear({5e-324, 5e-324}, {0, 1}).At(0)));
 }
 
-TEST(ScaleTest, WideLogarithmsAreFinite) {
+TEST(ScaleTest, WideLogScaleIsFinite) {
   EXPECT_NEAR(Scale::Log({1e-299, 1e299}, {0, 100}).At(1), 50, 1e-9);
 }
 
-TEST(LogTicksTest, DecadesAreDividedWhereThereIsRoom) {
+TEST(LogTicksTest, DividesDecadesOfShortAxes) {
   EXPECT_THAT(LogTicks({1, 100}), ElementsAre(1, 2, 5, 10, 20, 50, 100));
   EXPECT_THAT(LogTicks({1, 1e4}), ElementsAre(1, 10, 100, 1000, 10000));
 }
 
-TEST(LogTicksTest, ShortAxesHavePlainTicks) {
+TEST(LogTicksTest, UsesNiceTicksForVeryShortAxes) {
   EXPECT_THAT(LogTicks({2, 4}), ElementsAre(2, 2.5, 3, 3.5, 4));
 }
 
@@ -107,17 +107,17 @@ TEST(TickLabelsTest, HaveEqualDecimals) {
                                                "1"));
 }
 
-TEST(TickLabelsTest, HugeAndTinyOnesHaveExponents) {
+TEST(TickLabelsTest, LargeAndSmallValuesHaveExponents) {
   EXPECT_THAT(TickLabels({0, 2e7}), ElementsAre("0", "2e7"));
   EXPECT_THAT(TickLabels({0, 1.5e-6}), ElementsAre("0", "1.5e-6"));
 }
 
-TEST(TickLabelsTest, WhatIsNotFiniteIsAWord) {
+TEST(TickLabelsTest, NonFiniteValuesAreWords) {
   EXPECT_THAT(TickLabels({kInfinity}), ElementsAre("inf"));
   EXPECT_THAT(TickLabels({kNan, 0}), ElementsAre("nan", "0"));
 }
 
-TEST(ShortNumberTest, KeepsFourDigits) {
+TEST(ShortNumberTest, HasFourSignificantDigits) {
   EXPECT_EQ(ShortNumber(1.80249), "1.802");
   EXPECT_EQ(ShortNumber(0.5), "0.5");
   EXPECT_EQ(ShortNumber(12345.6), "12346");

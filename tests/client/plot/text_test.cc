@@ -7,27 +7,27 @@ namespace {
 
 constexpr char kReplacement[] = "\xef\xbf\xbd";
 
-TEST(EscapeTest, MarkupIsHarmless) {
+TEST(EscapeTest, EscapesMarkup) {
   EXPECT_EQ(Escape("<a b=\"c\" d='e'>&"),
             "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;");
 }
 
-TEST(EscapeTest, OtherScriptsStay) {
+TEST(EscapeTest, KeepsOtherScripts) {
   EXPECT_EQ(Escape("\xc3\xa9 \xe4\xbd\x8d \xf0\x9f\x98\x80"),
             "\xc3\xa9 \xe4\xbd\x8d \xf0\x9f\x98\x80");
 }
 
-TEST(EscapeTest, WhatXmlCannotHoldIsReplaced) {
+TEST(EscapeTest, ReplacesInvalidXmlCharacters) {
   EXPECT_EQ(Escape(absl::string_view("a\0b", 3)),
             std::string("a") + kReplacement + "b");
   EXPECT_EQ(Escape("\x1b[31m"), std::string(kReplacement) + "[31m");
   EXPECT_EQ(Escape("\xef\xbf\xbf"), kReplacement);
 }
 
-TEST(EscapeTest, BrokenUtf8IsReplaced) {
+TEST(EscapeTest, ReplacesInvalidUtf8) {
   EXPECT_EQ(Escape("\xff"), kReplacement);
   EXPECT_EQ(Escape("a\xc3"), std::string("a") + kReplacement);
-  // A slash written with two bytes too many, and half of a surrogate pair.
+  // An overlong encoding of a slash, and half of a surrogate pair.
   EXPECT_EQ(Escape("\xc0\xaf"), std::string(kReplacement) + kReplacement);
   EXPECT_EQ(Escape("\xed\xa0\x80").find('\xed'), std::string::npos);
 }
@@ -38,7 +38,7 @@ TEST(TextWidthTest, GrowsWithTextAndSize) {
   EXPECT_EQ(TextWidth("", 10), 0);
 }
 
-TEST(EllipsizedTest, FitsAndKeepsCharactersWhole) {
+TEST(EllipsizedTest, FitsWidthAndKeepsWholeCharacters) {
   const std::string cut =
       Ellipsized("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 10, 20);
   EXPECT_LE(TextWidth(cut, 10), 20);

@@ -10,9 +10,9 @@
 #include "client/report/charts.h"
 #include "client/report/html.h"
 #include "client/report/metric.h"
-#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {
@@ -21,6 +21,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// Returns the text of a manifest.
 std::string Text() {
   std::ostringstream text;
   text << std::ifstream(LOCUS_SOURCE_DIR "/tests/client/report/manifest.json")
@@ -28,7 +29,7 @@ std::string Text() {
   return text.str();
 }
 
-TEST(ManifestTest, IsRead) {
+TEST(ManifestTest, ReadsManifest) {
   const auto manifest = ParseManifest(Text());
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_EQ(manifest->train_length, 64);
@@ -41,14 +42,14 @@ TEST(ManifestTest, IsRead) {
   EXPECT_EQ(FindRow(*manifest, "rope", 7, "nll"), nullptr);
 }
 
-TEST(ManifestTest, NumbersThatJsonHasNotAreWords) {
+TEST(ManifestTest, ReadsNonFiniteNumbersFromStrings) {
   const auto manifest = ParseManifest(absl::StrReplaceAll(
       Text(), {{"\"mean\": 3.112", "\"mean\": \"Infinity\""}}));
   ASSERT_TRUE(manifest.ok());
   EXPECT_TRUE(std::isinf(FindRow(*manifest, "rope", 512, "nll")->mean()));
 }
 
-TEST(ManifestTest, LengthsAreAtLeastOne) {
+TEST(ManifestTest, RejectsLengthsBelowOne) {
   for (const char* name : {"train_length", "eval_length"}) {
     for (const char* value : {"0", "-64"}) {
       const auto manifest = ParseManifest(absl::StrReplaceAll(
@@ -61,7 +62,7 @@ TEST(ManifestTest, LengthsAreAtLeastOne) {
   }
 }
 
-TEST(ManifestTest, SaysWhatIsMissing) {
+TEST(ManifestTest, NamesMissingFields) {
   EXPECT_THAT(ParseManifest("[]").status().message(),
               HasSubstr("not a JSON object"));
   EXPECT_THAT(ParseManifest("{\"experiment\": 3}").status().message(),
@@ -73,7 +74,7 @@ TEST(ManifestTest, SaysWhatIsMissing) {
               HasSubstr("].mean should be a number"));
 }
 
-TEST(ChartsTest, DecidingMetricFirstAndBucketsInOne) {
+TEST(ChartsTest, DecidingMetricIsFirstAndBucketsShareOneChart) {
   std::vector<std::string> names;
   for (const NamedChart& chart : ChartsOf(*ParseManifest(Text()))) {
     names.push_back(chart.name);
@@ -82,14 +83,14 @@ TEST(ChartsTest, DecidingMetricFirstAndBucketsInOne) {
               ElementsAre("nll", "nll_by_position", "bits_per_byte", "drift"));
 }
 
-TEST(ChartsTest, WhoDidNotLearnIsPale) {
+TEST(ChartsTest, SchemesThatDidNotLearnArePale) {
   const auto charts = ChartsOf(*ParseManifest(Text()));
   EXPECT_TRUE(charts[0].chart.curves[0].pale);
   EXPECT_EQ(charts[0].chart.curves[0].name, "none (not learned)");
   EXPECT_FALSE(charts[0].chart.curves[1].pale);
 }
 
-TEST(ChartsTest, MapsAreMultiplesOfEvenAttention) {
+TEST(ChartsTest, MapsAreRelativeToUniformAttention) {
   std::vector<v1::EvaluationCell> cells(2);
   for (int i = 0; i < 2; ++i) {
     cells[i].set_scheme_name("rope");
@@ -105,14 +106,14 @@ TEST(ChartsTest, MapsAreMultiplesOfEvenAttention) {
   EXPECT_THAT(grid->panels[1].values, ElementsAre(1, 1, 1, 1));
 }
 
-TEST(ChartsTest, MalformedMapsAreAnError) {
+TEST(ChartsTest, RejectsMalformedMaps) {
   std::vector<v1::EvaluationCell> cells(1);
   *cells[0].mutable_attention_map() =
       *MakeTensor<double>({2}, std::vector<double>{1, 2});
   EXPECT_FALSE(AttentionMaps(cells, 4).ok());
 }
 
-TEST(ChartsTest, MapsOfHugeNumbersHaveARange) {
+TEST(ChartsTest, IgnoresUndrawableValuesInRangeOfMaps) {
   std::vector<v1::EvaluationCell> cells(1);
   cells[0].set_eval_length(1);
   *cells[0].mutable_attention_map() = *MakeTensor<double>(
@@ -122,7 +123,7 @@ TEST(ChartsTest, MapsOfHugeNumbersHaveARange) {
   EXPECT_EQ(grid->range->high, 2);
 }
 
-TEST(ReportTest, NumbersWithoutAPlaceAreDrawnAsGaps) {
+TEST(ReportTest, DrawsUndrawableNumbersAsGaps) {
   const std::string html =
       MakeReport(*ParseManifest(absl::StrReplaceAll(
                      Text(), {{"\"mean\": 3.112", "\"mean\": 1e308"},
@@ -132,7 +133,7 @@ TEST(ReportTest, NumbersWithoutAPlaceAreDrawnAsGaps) {
   EXPECT_THAT(html, Not(HasSubstr("\"nan")));
 }
 
-TEST(ReportTest, RoundedNumbersAreThereInFull) {
+TEST(ReportTest, KeepsFullPrecisionOfRoundedNumbers) {
   const std::string html =
       MakeReport(*ParseManifest(absl::StrReplaceAll(
                      Text(), {{"\"mean\": 3.112", "\"mean\": 3.11234567"}})),
@@ -141,7 +142,7 @@ TEST(ReportTest, RoundedNumbersAreThereInFull) {
   EXPECT_THAT(html, HasSubstr("<td class=\"n\">1.78</td>"));
 }
 
-TEST(ReportTest, FetchesNothingAndRunsNothing) {
+TEST(ReportTest, HasNoScriptsOrExternalResources) {
   const std::string html = MakeReport(*ParseManifest(Text()), std::nullopt);
   EXPECT_THAT(html, Not(HasSubstr("<script")));
   EXPECT_THAT(html, Not(HasSubstr("<link")));
@@ -150,7 +151,7 @@ TEST(ReportTest, FetchesNothingAndRunsNothing) {
               Not(HasSubstr("http")));
 }
 
-TEST(ReportTest, NamesAreEscaped) {
+TEST(ReportTest, EscapesNames) {
   const std::string html =
       MakeReport(*ParseManifest(absl::StrReplaceAll(
                      Text(), {{"alibi", "<img/onerror=1>"}})),
@@ -158,14 +159,14 @@ TEST(ReportTest, NamesAreEscaped) {
   EXPECT_THAT(html, Not(HasSubstr("<img")));
 }
 
-TEST(ReportTest, PartialIsSaid) {
+TEST(ReportTest, MarksPartialResults) {
   const auto manifest = ParseManifest(absl::StrReplaceAll(
       Text(), {{"\"partial\": false", "\"partial\": true"}}));
   EXPECT_THAT(MakeReport(*manifest, std::nullopt), HasSubstr("Partial."));
   EXPECT_THAT(FormatEvaluation(*manifest, 80), HasSubstr("PARTIAL"));
 }
 
-TEST(EvaluationTableTest, HasMeansIntervalsGatesAndTheWinner) {
+TEST(EvaluationTableTest, ContainsMeansIntervalsGatesAndWinner) {
   const std::string text = FormatEvaluation(*ParseManifest(Text()), 80);
   EXPECT_THAT(text, HasSubstr("lower is better; trained at 64"));
   EXPECT_THAT(text, HasSubstr("NOT LEARNED (0% of seeds)"));
@@ -174,15 +175,16 @@ TEST(EvaluationTableTest, HasMeansIntervalsGatesAndTheWinner) {
   EXPECT_THAT(text, HasSubstr("Winner: alibi\n"));
 }
 
-TEST(EvaluationTableTest, NoWinnerIsSaidOnce) {
+TEST(EvaluationTableTest, ReportsMissingWinnerOnce) {
   Manifest manifest = *ParseManifest(Text());
   manifest.summary.clear_winner();
-  manifest.summary.set_reason("No winner: nobody learned.");
-  EXPECT_THAT(FormatEvaluation(manifest, 80),
-              ::testing::EndsWith("seeds\n\nNo winner: nobody learned.\n"));
+  manifest.summary.set_reason("No winner: no scheme learned the task.");
+  EXPECT_THAT(
+      FormatEvaluation(manifest, 80),
+      ::testing::EndsWith("seeds\n\nNo winner: no scheme learned the task.\n"));
 }
 
-TEST(EvaluationTableTest, CellsAsCsv) {
+TEST(EvaluationTableTest, FormatsCellsAsCsv) {
   v1::EvaluationCell cell;
   cell.set_scheme_name("a\"b");
   cell.set_eval_length(64);
@@ -191,7 +193,7 @@ TEST(EvaluationTableTest, CellsAsCsv) {
             "scheme,seed,length,metric,value\n\"a\"\"b\",0,64,nll,0.5\n");
 }
 
-TEST(MetricTest, BucketsAreKnownByTheirName) {
+TEST(MetricTest, ParsesBucketsFromNames) {
   EXPECT_EQ(BucketOf("nll_bucket_64_128")->end, 128);
   EXPECT_FALSE(BucketOf("nll").has_value());
   EXPECT_FALSE(BucketOf("nll_bucket_x").has_value());
@@ -200,17 +202,17 @@ TEST(MetricTest, BucketsAreKnownByTheirName) {
   EXPECT_FALSE(BucketOf("nll_bucket_-4_0").has_value());
 }
 
-TEST(MetricTest, FormsOfThreePersonsHaveNoChanceOfOneHalf) {
+TEST(MetricTest, PairAccuracyHasNoChanceLevel) {
   EXPECT_FALSE(MetricOf("pair_accuracy").chance.has_value());
   EXPECT_THAT(MetricOf("pair_accuracy").meaning, HasSubstr("right person"));
 }
 
-TEST(MetricTest, OrderIsOneOfTwo) {
+TEST(MetricTest, OrderAccuracyHasChanceLevelOfOneHalf) {
   EXPECT_EQ(MetricOf("order_accuracy").chance, 0.5);
   EXPECT_THAT(MetricOf("order_accuracy").meaning, HasSubstr("works he"));
 }
 
-TEST(MetricTest, UnknownOnesKeepTheirName) {
+TEST(MetricTest, UnknownMetricsKeepTheirName) {
   EXPECT_EQ(MetricOf("surprise").title, "surprise");
 }
 

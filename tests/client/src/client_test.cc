@@ -29,7 +29,8 @@ template <typename Detail>
 grpc::Status ErrorWith(grpc::StatusCode code, const Detail& detail) {
   google::rpc::Status details;
   details.add_details()->PackFrom(detail);
-  return grpc::Status(code, "the server's words", details.SerializeAsString());
+  return grpc::Status(code, "message of the server",
+                      details.SerializeAsString());
 }
 
 grpc::Status RetryIn(absl::Duration delay) {
@@ -40,7 +41,8 @@ grpc::Status RetryIn(absl::Duration delay) {
   return ErrorWith(grpc::StatusCode::UNAVAILABLE, info);
 }
 
-// Answers each call with the next of the prepared statuses, then with OK.
+// A server that responds to calls with the prepared statuses in order, then
+// with OK.
 class FakeServer final : public v1::EncodingService::Service {
  public:
   grpc::Status Encode(grpc::ServerContext* context, const v1::EncodeRequest*,
@@ -52,16 +54,16 @@ class FakeServer final : public v1::EncodingService::Service {
                                  absl::StrCat("call-", calls.load()));
     context->AddTrailingMetadata("locus-queue-us", "7");
     context->AddTrailingMetadata("locus-compute-us", "1500");
-    if (answers_.empty()) {
+    if (statuses_.empty()) {
       response->mutable_output()->set_data(std::string(payload_bytes, 'x'));
       return grpc::Status::OK;
     }
-    const grpc::Status answer = answers_.front();
-    answers_.pop();
-    return answer;
+    const grpc::Status status = statuses_.front();
+    statuses_.pop();
+    return status;
   }
 
-  // Never answers before the caller gives up.
+  // Blocks until the client cancels the call.
   grpc::Status ListSchemes(grpc::ServerContext* context,
                            const v1::ListSchemesRequest*,
                            v1::ListSchemesResponse*) override {
@@ -69,10 +71,11 @@ class FakeServer final : public v1::EncodingService::Service {
     return grpc::Status::CANCELLED;
   }
 
-  void Prepare(std::vector<grpc::Status> answers) {
-    for (grpc::Status& answer : answers) answers_.push(std::move(answer));
+  void Prepare(std::vector<grpc::Status> statuses) {
+    for (grpc::Status& status : statuses) statuses_.push(std::move(status));
   }
 
+  // Cancels the next call without trailers, like a server that shuts down.
   void DropNext() { drop_next_ = true; }
 
   std::atomic<int> calls{0};
@@ -81,7 +84,7 @@ class FakeServer final : public v1::EncodingService::Service {
  private:
   bool drop_next_ = false;
   std::mutex mutex_;
-  std::queue<grpc::Status> answers_;
+  std::queue<grpc::Status> statuses_;
 };
 
 class FakeHealth final : public grpc::health::v1::Health::Service {
@@ -125,7 +128,7 @@ class ClientTest : public ::testing::Test {
   std::unique_ptr<grpc::Server> server_;
 };
 
-TEST_F(ClientTest, UnavailableIsTriedAgain) {
+TEST_F(ClientTest, RetriesUnavailable) {
   const grpc::Status busy(grpc::StatusCode::UNAVAILABLE, "busy");
   service_.Prepare({busy, busy});
   CallInfo info;
@@ -135,7 +138,7 @@ TEST_F(ClientTest, UnavailableIsTriedAgain) {
   EXPECT_EQ(service_.calls, 3);
 }
 
-TEST_F(ClientTest, LastErrorIsReturnedWhenAttemptsAreUsedUp) {
+TEST_F(ClientTest, ReturnsLastErrorAfterMaxAttempts) {
   const grpc::Status busy(grpc::StatusCode::UNAVAILABLE, "busy");
   service_.Prepare({busy, busy, busy, busy, busy});
   const auto response = Connect()->Encode({});
@@ -144,7 +147,7 @@ TEST_F(ClientTest, LastErrorIsReturnedWhenAttemptsAreUsedUp) {
   EXPECT_EQ(service_.calls, RetryPolicy().max_attempts);
 }
 
-TEST_F(ClientTest, ServersDelayIsHonoured) {
+TEST_F(ClientTest, HonoursRetryDelay) {
   constexpr absl::Duration kDelay = absl::Milliseconds(300);
   service_.Prepare({RetryIn(kDelay)});
   const absl::Time start = absl::Now();
@@ -152,7 +155,7 @@ TEST_F(ClientTest, ServersDelayIsHonoured) {
   EXPECT_GE(absl::Now() - start, kDelay);
 }
 
-TEST_F(ClientTest, DelayPastTheDeadlineIsNotWaitedFor) {
+TEST_F(ClientTest, FailsAtOnceIfRetryDelayExceedsDeadline) {
   service_.Prepare({RetryIn(absl::Hours(1))});
   const absl::Time start = absl::Now();
   const auto response = Connect()->Encode({});
@@ -162,15 +165,15 @@ TEST_F(ClientTest, DelayPastTheDeadlineIsNotWaitedFor) {
   EXPECT_EQ(service_.calls, 1);
 }
 
-TEST_F(ClientTest, OtherCallsHeedTheServersDelay) {
+TEST_F(ClientTest, RetryDelayAppliesToOtherCalls) {
   constexpr absl::Duration kDelay = absl::Milliseconds(300);
   service_.Prepare({RetryIn(kDelay)});
   const auto client = Connect();
   const absl::Time start = absl::Now();
-  // No time for another attempt: it fails at once.
+  // There is no time for a second attempt, so the call fails at once.
   EXPECT_FALSE(client->Encode({}, {.timeout = kDelay / 2}).ok());
   EXPECT_EQ(service_.calls, 1);
-  // Nor for this one, which is not even sent.
+  // The delay exceeds the deadline of this call, so it is not sent.
   EXPECT_EQ(client->Encode({}, {.timeout = kDelay / 10}).status().code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(service_.calls, 1);
@@ -180,19 +183,19 @@ TEST_F(ClientTest, OtherCallsHeedTheServersDelay) {
   EXPECT_EQ(service_.calls, 2);
 }
 
-TEST_F(ClientTest, InvalidArgumentIsNeverTriedAgain) {
+TEST_F(ClientTest, DoesNotRetryInvalidArgument) {
   google::rpc::BadRequest detail;
   detail.add_field_violations()->set_field("dim");
   service_.Prepare({ErrorWith(grpc::StatusCode::INVALID_ARGUMENT, detail)});
   const auto response = Connect()->Encode({});
   EXPECT_EQ(response.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_EQ(response.status().message(), "the server's words");
+  EXPECT_EQ(response.status().message(), "message of the server");
   ASSERT_EQ(FieldViolations(response.status()).size(), 1u);
   EXPECT_EQ(FieldViolations(response.status())[0].field, "dim");
   EXPECT_EQ(service_.calls, 1);
 }
 
-TEST_F(ClientTest, TrailersAreReported) {
+TEST_F(ClientTest, ReportsTrailers) {
   CallInfo info;
   ASSERT_TRUE(Connect()->Encode({}, {.info = &info}).ok());
   EXPECT_EQ(info.attempts, 1);
@@ -201,14 +204,14 @@ TEST_F(ClientTest, TrailersAreReported) {
   EXPECT_EQ(info.compute_time, absl::Microseconds(1500));
 }
 
-TEST_F(ClientTest, MessagesLargerThanTheDefaultPass) {
+TEST_F(ClientTest, ReceivesMessagesAboveGrpcDefaultSize) {
   service_.payload_bytes = size_t{5} << 20;
   const auto response = Connect()->Encode({});
   ASSERT_TRUE(response.ok()) << response.status();
   EXPECT_EQ(response->output().data().size(), service_.payload_bytes);
 }
 
-TEST_F(ClientTest, SilentServerRunsIntoTheDeadline) {
+TEST_F(ClientTest, UnresponsiveServerEndsInDeadlineExceeded) {
   const auto client = Connect();
   const absl::Time start = absl::Now();
   const auto response =
@@ -224,7 +227,7 @@ TEST_F(ClientTest, MissingServiceIsUnimplemented) {
             absl::StatusCode::kUnimplemented);
 }
 
-TEST_F(ClientTest, HealthIsRead) {
+TEST_F(ClientTest, ChecksHealth) {
   const auto client = Connect();
   EXPECT_EQ(*client->CheckHealth(""), ServingStatus::kServing);
   EXPECT_EQ(*client->CheckHealth("x"), ServingStatus::kNotServing);
@@ -232,14 +235,14 @@ TEST_F(ClientTest, HealthIsRead) {
             absl::StatusCode::kNotFound);
 }
 
-TEST_F(ClientTest, ChannelOfTheCallersIsUsed) {
+TEST_F(ClientTest, UsesExistingChannel) {
   const ClientOptions options;
   Client client(server_->InProcessChannel(MakeChannelArguments(options)),
                 options);
   EXPECT_TRUE(client.Encode({}).ok());
 }
 
-TEST_F(ClientTest, RestartedServerIsFoundAgain) {
+TEST_F(ClientTest, ReconnectsAfterRestart) {
   const auto client = Connect();
   ASSERT_TRUE(client->Encode({}).ok());
   server_->Shutdown();
@@ -251,7 +254,7 @@ TEST_F(ClientTest, RestartedServerIsFoundAgain) {
   builder.RegisterService(&service_);
   server_ = builder.BuildAndStart();
   ASSERT_NE(server_, nullptr);
-  // gRPC connects again when its own backoff is over.
+  // gRPC reconnects after its own backoff.
   absl::Status status = absl::UnavailableError("");
   for (const absl::Time start = absl::Now();
        !status.ok() && absl::Now() < start + absl::Seconds(30);) {
@@ -260,7 +263,7 @@ TEST_F(ClientTest, RestartedServerIsFoundAgain) {
   EXPECT_TRUE(status.ok()) << status;
 }
 
-// A second server beside the first.
+// Fixture with a second server.
 class TwoServersTest : public ClientTest {
  protected:
   TwoServersTest() {
@@ -285,14 +288,14 @@ class TwoServersTest : public ClientTest {
   std::unique_ptr<grpc::Server> other_server_;
 };
 
-TEST_F(TwoServersTest, CallsGoToBothInTurn) {
+TEST_F(TwoServersTest, AlternatesBetweenServers) {
   const auto client = ConnectToBoth();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Encode({}).ok());
   EXPECT_EQ(service_.calls, 5);
   EXPECT_EQ(other_.calls, 5);
 }
 
-TEST_F(TwoServersTest, AnotherAttemptGoesToTheOtherAtOnce) {
+TEST_F(TwoServersTest, RetriesOnOtherServerWithoutDelay) {
   service_.Prepare({RetryIn(absl::Seconds(20))});
   const absl::Time start = absl::Now();
   EXPECT_TRUE(ConnectToBoth()->Encode({}).ok());
@@ -300,7 +303,7 @@ TEST_F(TwoServersTest, AnotherAttemptGoesToTheOtherAtOnce) {
   EXPECT_EQ(other_.calls, 1);
 }
 
-TEST_F(TwoServersTest, AServerThatAskedForAPauseIsLeftAlone) {
+TEST_F(TwoServersTest, AvoidsServerDuringPushback) {
   service_.Prepare({RetryIn(absl::Seconds(20))});
   const auto client = ConnectToBoth();
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(client->Encode({}).ok());
@@ -308,7 +311,7 @@ TEST_F(TwoServersTest, AServerThatAskedForAPauseIsLeftAlone) {
   EXPECT_EQ(other_.calls, 10);
 }
 
-TEST_F(TwoServersTest, TheLossOfOneIsNotNoticed) {
+TEST_F(TwoServersTest, ToleratesLossOfOneServer) {
   const auto client = ConnectToBoth();
   for (int i = 0; i < 4; ++i) EXPECT_TRUE(client->Encode({}).ok());
   server_->Shutdown();
@@ -319,15 +322,14 @@ TEST_F(TwoServersTest, TheLossOfOneIsNotNoticed) {
   EXPECT_EQ(other_.calls, 10);
 }
 
-TEST_F(ClientTest, WhatAServerDropsIsTriedAgain) {
-  // Without a word of the server's: as one that goes away does it.
+TEST_F(ClientTest, RetriesCallsCancelledByServer) {
   service_.DropNext();
   CallInfo info;
   EXPECT_TRUE(Connect()->Encode({}, {.info = &info}).ok());
   EXPECT_EQ(info.attempts, 2);
 }
 
-TEST(UnreachableTest, ConnectionRefusedSaysWhere) {
+TEST(UnreachableTest, ConnectionRefusedNamesAddress) {
   const auto client = Client::Connect({.address = "127.0.0.1:1"});
   CallInfo info;
   const auto response = (*client)->Encode({}, {.info = &info});
@@ -338,7 +340,7 @@ TEST(UnreachableTest, ConnectionRefusedSaysWhere) {
   EXPECT_EQ(info.request_id, "");
 }
 
-TEST(UnreachableTest, UnknownHostSaysWhich) {
+TEST(UnreachableTest, UnknownHostIsNamed) {
   ClientOptions options;
   options.address = "no-such-host.invalid:50051";
   options.timeout = absl::Seconds(5);
@@ -347,7 +349,7 @@ TEST(UnreachableTest, UnknownHostSaysWhich) {
               StartsWith("cannot reach no-such-host.invalid:50051: "));
 }
 
-TEST(ClientOptionsTest, SenselessOptionsAreRefused) {
+TEST(ClientOptionsTest, RejectsInvalidOptions) {
   EXPECT_FALSE(Client::Connect({.address = ""}).ok());
   EXPECT_FALSE(Client::Connect({.timeout = absl::ZeroDuration()}).ok());
   EXPECT_FALSE(Client::Connect({.retry = {.max_attempts = 0}}).ok());

@@ -1,12 +1,12 @@
 #include <thread>
 #include <vector>
 
-#include "locus/client/client.h"
 #include "grpcpp/channel.h"
 #include "grpcpp/server.h"
 #include "grpcpp/server_builder.h"
 #include "grpcpp/support/channel_arguments.h"
 #include "gtest/gtest.h"
+#include "locus/client/client.h"
 #include "tests/client/src/fake_evaluation.h"
 
 namespace locus::client {
@@ -53,50 +53,51 @@ TEST_F(EvaluationCallTest, EventsArriveInOrder) {
   EXPECT_EQ(info.request_id, "fake");
 }
 
-TEST_F(EvaluationCallTest, BusyServerIsAskedAgain) {
+TEST_F(EvaluationCallTest, RetriesIfServerIsBusy) {
   EXPECT_TRUE(Evaluate(FakeEvaluation::kBusy).ok());
   EXPECT_EQ(service_.calls, 2);
 }
 
-TEST_F(EvaluationCallTest, FailureAfterAnEventIsFinal) {
+TEST_F(EvaluationCallTest, DoesNotRetryAfterFirstEvent) {
   EXPECT_EQ(Evaluate(FakeEvaluation::kBreaking).code(),
             absl::StatusCode::kUnavailable);
   EXPECT_EQ(service_.calls, 1);
   EXPECT_EQ(events_.size(), 4u);
 }
 
-TEST_F(EvaluationCallTest, ListenerEndsTheCall) {
+TEST_F(EvaluationCallTest, ListenerCancelsCall) {
   on_event_ = [](const auto&) { return false; };
   EXPECT_TRUE(absl::IsCancelled(Evaluate(FakeEvaluation::kHanging)));
   EXPECT_EQ(events_.size(), 1u);
 }
 
-TEST_F(EvaluationCallTest, CancellerEndsTheCallFromAnotherThread) {
-  Canceller canceller;
+TEST_F(EvaluationCallTest, TokenCancelsCallFromAnotherThread) {
+  CancellationToken cancellation;
   std::thread other;
   on_event_ = [&](const auto&) {
-    if (events_.size() == 4) other = std::thread([&] { canceller.Cancel(); });
+    if (events_.size() == 4)
+      other = std::thread([&] { cancellation.Cancel(); });
     return true;
   };
   EXPECT_TRUE(absl::IsCancelled(
-      Evaluate(FakeEvaluation::kHanging, {.canceller = &canceller})));
+      Evaluate(FakeEvaluation::kHanging, {.cancellation = &cancellation})));
   other.join();
 }
 
-TEST_F(EvaluationCallTest, CancelledBeforehandNeverBegins) {
-  Canceller canceller;
-  canceller.Cancel();
+TEST_F(EvaluationCallTest, CancelledTokenPreventsCall) {
+  CancellationToken cancellation;
+  cancellation.Cancel();
   EXPECT_TRUE(absl::IsCancelled(
-      Evaluate(FakeEvaluation::kComplete, {.canceller = &canceller})));
+      Evaluate(FakeEvaluation::kComplete, {.cancellation = &cancellation})));
   EXPECT_TRUE(events_.empty());
 }
 
-TEST_F(EvaluationCallTest, DeadlineEndsTheCall) {
+TEST_F(EvaluationCallTest, EndsAtDeadline) {
   EXPECT_TRUE(absl::IsDeadlineExceeded(Evaluate(
       FakeEvaluation::kHanging, {.timeout = absl::Milliseconds(200)})));
 }
 
-TEST_F(EvaluationCallTest, PropertiesAreChecked) {
+TEST_F(EvaluationCallTest, ChecksProperties) {
   const auto response = client_->CheckProperties({});
   ASSERT_TRUE(response.ok());
   EXPECT_EQ(response->results(0).scheme_name(), "rope");

@@ -1,7 +1,5 @@
-// An EvaluationService that says what it is told to, so that what clients do
-// with it can be tested to the letter.
-//
-// The seed of a request chooses what happens.
+// An EvaluationService with scripted responses, for tests of clients. The seed
+// of a request selects the behaviour.
 #pragma once
 
 #include <atomic>
@@ -18,15 +16,17 @@ namespace locus::client {
 class FakeEvaluation final : public v1::EvaluationService::Service {
  public:
   enum Seed : uint64_t {
+    // Sends two cells and a summary.
     kComplete = 0,
-    // Two cells, then nothing until the caller goes.
+    // Sends two cells and then blocks until the client cancels.
     kHanging = 1,
-    // UNAVAILABLE before the first event, the first time.
+    // Fails the first call with UNAVAILABLE before any event.
     kBusy = 2,
-    // UNAVAILABLE after an event.
+    // Sends two cells and fails with UNAVAILABLE.
     kBreaking = 3,
-    kRefusing = 4,
-    // Two cells and the end of time.
+    // Rejects the request with INVALID_ARGUMENT.
+    kInvalid = 4,
+    // Sends two cells and fails with DEADLINE_EXCEEDED.
     kLate = 5,
   };
 
@@ -49,7 +49,8 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
     v1::PropertyResult* other = scheme->add_properties();
     *other = *kept;
     other->set_property("uniqueness");
-    // Whoever asks for the naive ones sees a broken promise.
+    // A request for naive schemes gets a property that fails against its
+    // promise.
     if (request->naive()) {
       other->set_verdict(v1::PROPERTY_VERDICT_FAILS);
       other->set_as_promised(false);
@@ -72,7 +73,7 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
     const int call = ++calls;
     context->AddTrailingMetadata("x-request-id", "fake");
     const uint64_t seed = request->seed();
-    if (seed == kRefusing) {
+    if (seed == kInvalid) {
       return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT,
                           "train_length: is 1; must be at least 2");
     }

@@ -1,4 +1,5 @@
-// FakeEvaluation as a program: prints its port and serves until its input ends.
+// FakeEvaluation as a program. Prints its port and serves until the end of
+// standard input.
 //
 //   fake_evaluation MANIFEST
 #include <fstream>

@@ -9,29 +9,31 @@ constexpr RetryPolicy kPolicy{.max_attempts = 10,
                               .initial_backoff = absl::Milliseconds(100),
                               .max_backoff = absl::Seconds(1)};
 
-TEST(RetryTest, WaitDoublesWithEachAttempt) {
-  EXPECT_EQ(WaitAfter(kPolicy, 1, std::nullopt, 0), absl::Milliseconds(50));
-  EXPECT_EQ(WaitAfter(kPolicy, 2, std::nullopt, 0), absl::Milliseconds(100));
-  EXPECT_EQ(WaitAfter(kPolicy, 3, std::nullopt, 0), absl::Milliseconds(200));
+TEST(RetryBackoffTest, DoublesWithEachAttempt) {
+  EXPECT_EQ(RetryBackoff(kPolicy, 1, std::nullopt, 0), absl::Milliseconds(50));
+  EXPECT_EQ(RetryBackoff(kPolicy, 2, std::nullopt, 0), absl::Milliseconds(100));
+  EXPECT_EQ(RetryBackoff(kPolicy, 3, std::nullopt, 0), absl::Milliseconds(200));
 }
 
-TEST(RetryTest, WaitStaysBelowTheLargest) {
-  EXPECT_EQ(WaitAfter(kPolicy, 9, std::nullopt, 1), absl::Seconds(1));
-  EXPECT_EQ(WaitAfter(kPolicy, 2000, std::nullopt, 1), absl::Seconds(1));
+TEST(RetryBackoffTest, IsLimitedByMaxBackoff) {
+  EXPECT_EQ(RetryBackoff(kPolicy, 9, std::nullopt, 1), absl::Seconds(1));
+  EXPECT_EQ(RetryBackoff(kPolicy, 2000, std::nullopt, 1), absl::Seconds(1));
 }
 
-TEST(RetryTest, JitterSpreadsOverHalfOfTheWait) {
-  EXPECT_EQ(WaitAfter(kPolicy, 1, std::nullopt, 0.5), absl::Milliseconds(75));
-  EXPECT_EQ(WaitAfter(kPolicy, 1, std::nullopt, 1), absl::Milliseconds(100));
+TEST(RetryBackoffTest, JitterIsHalfOfBackoff) {
+  EXPECT_EQ(RetryBackoff(kPolicy, 1, std::nullopt, 0.5),
+            absl::Milliseconds(75));
+  EXPECT_EQ(RetryBackoff(kPolicy, 1, std::nullopt, 1), absl::Milliseconds(100));
 }
 
-TEST(RetryTest, ServersWishIsTheLeast) {
-  EXPECT_EQ(WaitAfter(kPolicy, 1, absl::Seconds(3), 0), absl::Seconds(3));
-  EXPECT_GE(WaitAfter(kPolicy, 1, absl::Seconds(3), 0.9), absl::Seconds(3));
+TEST(RetryBackoffTest, ServerDelayIsMinimum) {
+  EXPECT_EQ(RetryBackoff(kPolicy, 1, absl::Seconds(3), 0), absl::Seconds(3));
+  EXPECT_GE(RetryBackoff(kPolicy, 1, absl::Seconds(3), 0.9), absl::Seconds(3));
 }
 
-TEST(RetryTest, NegativeWishIsNone) {
-  EXPECT_EQ(WaitAfter(kPolicy, 1, absl::Seconds(-5), 0), absl::ZeroDuration());
+TEST(RetryBackoffTest, NegativeServerDelayIsZero) {
+  EXPECT_EQ(RetryBackoff(kPolicy, 1, absl::Seconds(-5), 0),
+            absl::ZeroDuration());
 }
 
 }  // namespace

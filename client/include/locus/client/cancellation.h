@@ -1,4 +1,4 @@
-// Ending a call from another thread.
+// Cancellation of a call from another thread.
 #pragma once
 
 #include <condition_variable>
@@ -12,27 +12,33 @@ class ClientContext;
 
 namespace locus::client {
 
-// Give one to a call in its CallOptions and call Cancel from anywhere but a
-// signal handler. Once cancelled it stays so: calls that get it later end at
-// once. Thread-safe; for one call at a time.
-class Canceller {
+// Cancels a call from another thread. Pass a pointer to a token in
+// CallOptions::cancellation and call Cancel(); the call then returns CANCELLED.
+//
+// A token cannot be reset: a call that starts with a cancelled token returns
+// CANCELLED at once. A token serves one call at a time and must outlive it.
+//
+// Thread-safe. Not async-signal-safe: do not call Cancel() in a signal handler.
+class CancellationToken {
  public:
   void Cancel();
   bool cancelled() const;
 
-  // Waits, and returns early, with true, if cancelled.
+  // Blocks for `duration`, or until the token is cancelled. Returns true if the
+  // token is cancelled.
   bool WaitFor(absl::Duration duration);
 
-  // The call that Cancel ends, as long as this lives. `canceller` may be null.
+  // Connects a token to the gRPC context of a call for the lifetime of the
+  // scope, so that Cancel() cancels the context. `token` may be null.
   class Scope {
    public:
-    Scope(Canceller* canceller, grpc::ClientContext* context);
+    Scope(CancellationToken* token, grpc::ClientContext* context);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
-    Canceller* const canceller_;
+    CancellationToken* const token_;
   };
 
  private:

@@ -1,22 +1,30 @@
-// The client library of Locus: the contract, spoken from C++.
+// The C++ client library of Locus.
 //
-//   auto client = locus::client::Client::Connect({.address =
-//   "127.0.0.1:50051"}); if (!client.ok()) return client.status();
+//   absl::Status PrintRotation() {
+//     locus::client::ClientOptions options;
+//     options.address = "127.0.0.1:50051";
+//     auto client = locus::client::Client::Connect(options);
+//     if (!client.ok()) return client.status();
 //
-//   locus::v1::EncodeRequest request;
-//   request.mutable_scheme()->mutable_rope()->set_base(500000);
-//   request.mutable_positions()->mutable_range()->set_count(16);
-//   request.set_dim(64);
-//   absl::StatusOr<locus::v1::EncodeResponse> response =
-//       (*client)->Encode(request);
-//   if (!response.ok()) {
-//     for (const auto& violation : FieldViolations(response.status())) {
-//       std::cerr << violation.field << ": " << violation.description << "\n";
+//     locus::v1::EncodeRequest request;
+//     request.mutable_scheme()->mutable_rope()->set_base(500000);
+//     request.mutable_positions()->mutable_range()->set_count(16);
+//     request.set_dim(64);
+//     auto response = (*client)->Encode(request);
+//     if (!response.ok()) {
+//       for (const auto& [field, description] :
+//            locus::client::FieldViolations(response.status())) {
+//         std::cerr << field << ": " << description << "\n";
+//       }
+//       return response.status();
 //     }
+//     std::cout << response->DebugString();
+//     return absl::OkStatus();
 //   }
 //
-// locus/client/tensor.h makes tensors of arrays and reads them back, locus/client/npy.h
-// reads and writes them as files, locus/client/errors.h looks into errors.
+// Related headers: locus/client/tensor.h converts arrays to tensors and back,
+// locus/client/npy.h reads and writes tensors as .npy files, and
+// locus/client/errors.h extracts error details.
 #pragma once
 
 #include <cstdint>
@@ -44,62 +52,75 @@ class ChannelArguments;
 namespace locus::client {
 
 struct ClientOptions {
-  // host:port, or any other name that gRPC resolves, such as unix:/run/locus or
-  // dns:///locus:50051, which may stand for several servers; or a list of them
-  // with commas. Calls go to all in turn.
+  // Server address: host:port, or any other name that gRPC resolves, such as
+  // unix:/run/locus or dns:///locus:50051. A dns: name may resolve to several
+  // servers. A comma-separated list of addresses is also accepted. Calls are
+  // distributed over all servers in round-robin order.
   std::string address = "127.0.0.1:50051";
-  // How long a call may take with all its attempts; CallOptions can say
-  // otherwise for one call.
+  // Time limit of a call, including all its attempts. CallOptions::timeout
+  // overrides it for one call.
   absl::Duration timeout = absl::Seconds(60);
   RetryPolicy retry = {};
   SecurityOptions security = {};
-  // The largest message, either way; -1: no limit but Protobuf's own 2 GiB.
-  // gRPC's default of 4 MiB is a single head of 16384 tokens.
+  // Maximum size of a message in either direction; -1 leaves only Protobuf's
+  // own limit of 2 GiB. gRPC's default of 4 MiB holds a single head of 16384
+  // tokens.
   int max_message_bytes = -1;
-  // How often an idle connection is probed; infinite: never. Servers hang up
-  // on clients that probe much more often than every five minutes.
+  // Interval between keepalive pings on an idle connection; infinite disables
+  // them. Servers close connections that ping much more often than every five
+  // minutes.
   absl::Duration keepalive_interval = absl::InfiniteDuration();
 };
 
-// How a call went. Filled in whether it succeeds or fails.
+// Metadata of a finished call, filled in on success and on failure.
 struct CallInfo {
   int attempts = 0;
-  // Of the last attempt, as the server reports it; empty or unset if no server
-  // was reached.
+  // The remaining fields describe the last attempt, as reported by the server.
+  // They are empty or unset if the attempt did not reach a server.
   std::string request_id;
   std::optional<absl::Duration> queue_time;
   std::optional<absl::Duration> compute_time;
 };
 
 struct CallOptions {
-  // Unset: the client's.
+  // Time limit of this call; unset uses ClientOptions::timeout.
   std::optional<absl::Duration> timeout = std::nullopt;
-  // Filled in unless null.
+  // Receives metadata of the call unless null. Not owned.
   CallInfo* info = nullptr;
-  // Ends the call from outside unless null; the call is then CANCELLED.
-  Canceller* canceller = nullptr;
+  // Cancels the call from another thread unless null. The call then returns
+  // CANCELLED. Not owned.
+  CancellationToken* cancellation = nullptr;
 };
 
 enum class ServingStatus { kUnknown, kServing, kNotServing };
 
-// A connection to one server, or to several that are alike. Thread-safe: share
-// one among all threads, since calls run over it side by side. Calls block
-// until they succeed, fail for good, or run out of time; nothing hangs. What a
-// server asks for when it refuses a call holds for all: until then the client
-// goes to another server, or waits.
+// A connection to one server, or to several equivalent servers.
 //
-// Errors have the server's code and message (see locus/client/errors.h). A server
-// that is not there is UNAVAILABLE or, if the network swallows the attempt,
-// DEADLINE_EXCEEDED, with a message that begins "cannot reach <address>".
+// Thread-safe: share one client among all threads, since concurrent calls are
+// multiplexed over its connections. Every call blocks until it succeeds, fails
+// with an error that is not retried, or exceeds its time limit.
+//
+// A server that rejects a call may ask the client to back off (gRPC calls this
+// pushback). The client applies it to all Encode, Attend, ListSchemes and
+// CheckProperties calls: until the delay has passed they go to another server,
+// or wait. This does not apply to a dns: address, behind which another server
+// may accept the call.
+//
+// Errors carry the server's code and message (see locus/client/errors.h). If
+// the server cannot be reached, the error is UNAVAILABLE, or DEADLINE_EXCEEDED
+// if the network drops the connection attempt silently; its message begins with
+// "cannot reach <address>".
 class Client {
  public:
-  // Opens the connection with the first call, not before. INVALID_ARGUMENT if
-  // an option makes no sense, or a file of `security` cannot be used.
+  // Creates a client. The connection itself is opened by the first call.
+  // INVALID_ARGUMENT if an option is invalid or a file of `options.security`
+  // cannot be used.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(
       const ClientOptions& options);
 
-  // Over a channel that exists, such as one to a server in this process, and is
-  // taken to be connected. `options.address` is only used in messages.
+  // Creates a client over an existing channel that is assumed to be connected,
+  // such as an in-process channel. `options.address` is only used in error
+  // messages.
   Client(std::shared_ptr<grpc::Channel> channel, const ClientOptions& options);
   ~Client();
   Client(const Client&) = delete;
@@ -114,18 +135,19 @@ class Client {
   absl::StatusOr<v1::CheckPropertiesResponse> CheckProperties(
       const v1::CheckPropertiesRequest& request, const CallOptions& call = {});
 
-  // Hears of an evaluation, on the thread that called. False ends the call,
-  // which is then CANCELLED.
+  // Receives the events of an evaluation, on the calling thread. Returning
+  // false cancels the evaluation, and the call returns CANCELLED.
   using EvaluationListener =
       std::function<bool(const v1::EvaluateExtrapolationResponse& event)>;
-  // Returns when the evaluation has ended. Once an event has arrived, a failure
-  // is final: an evaluation is not begun twice.
+  // Runs an evaluation and returns when it has ended. The call is not retried
+  // once an event has arrived, so the listener sees at most one evaluation.
   absl::Status EvaluateExtrapolation(
       const v1::EvaluateExtrapolationRequest& request,
       const EvaluationListener& listener, const CallOptions& call = {});
 
-  // Of one service, such as "locus.v1.AttentionService"; empty: of all.
-  // NOT_FOUND if the server has no such service.
+  // Returns the health of one service, such as "locus.v1.AttentionService", or
+  // of the whole server if `service` is empty. NOT_FOUND if the server has no
+  // such service.
   absl::StatusOr<ServingStatus> CheckHealth(const std::string& service,
                                             const CallOptions& call = {});
 
@@ -137,16 +159,17 @@ class Client {
   std::unique_ptr<Impl> impl_;
 };
 
-// The arguments with which Connect makes its channels.
+// Returns the channel arguments that Client::Connect() uses.
 grpc::ChannelArguments MakeChannelArguments(const ClientOptions& options);
 
-// A channel to one address, without commas. Several servers may have one name
-// (dns:): calls then go in turn to all that say they serve.
+// Creates a channel to a single address. If the address is a dns: name of
+// several servers, calls are distributed in round-robin order over those whose
+// health check reports SERVING.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            grpc::ChannelArguments arguments,
                                            const Security& security);
 
-// The addresses of a list with commas. INVALID_ARGUMENT if one is empty.
+// Splits a comma-separated list of addresses. INVALID_ARGUMENT if one is empty.
 absl::StatusOr<std::vector<std::string>> SplitAddresses(
     const std::string& addresses);
 

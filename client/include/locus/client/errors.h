@@ -1,9 +1,9 @@
-// What a server says when it says no.
+// Structured details of the errors that a server returns.
 //
-// An error of a call is an absl::Status with the server's code and message.
-// The structured details that came with it are payloads of the status, keyed by
-// type URL; the functions below read them. They answer "nothing" for a status
-// that has none, so that they can be asked of any error.
+// The error of a call is an absl::Status with the server's code and message.
+// The google.rpc error details that came with it are payloads of the status,
+// keyed by type URL. The functions below read these payloads. They accept any
+// status, and return an empty result if the status has no such detail.
 #pragma once
 
 #include <optional>
@@ -19,24 +19,27 @@ class Status;
 
 namespace locus::client {
 
-// One thing wrong with a request.
+// One invalid field of a request.
 struct FieldViolation {
-  // The path within the request, such as `scheme.rope.base`.
+  // Path of the field within the request, such as `scheme.rope.base`.
   std::string field;
-  // Its value and what is allowed.
+  // Value of the field and the rule that it violates.
   std::string description;
 };
 
+// Returns the invalid fields of a rejected request (google.rpc.BadRequest).
 std::vector<FieldViolation> FieldViolations(const absl::Status& status);
 
-// How long the server asks to stay away, if it does.
+// Returns the delay before a retry that the server asked for
+// (google.rpc.RetryInfo), or nullopt.
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);
 
-// The machine-readable reason, in capitals; empty if there is none.
+// Returns the machine-readable reason (google.rpc.ErrorInfo) in capitals, such
+// as "OUT_OF_RANGE", or an empty string.
 std::string ErrorReason(const absl::Status& status);
 
-// The same code and message, details as payloads. Details that cannot be read
-// are dropped.
+// Converts a gRPC status, with its details as payloads. Details that cannot be
+// parsed are dropped.
 absl::Status FromGrpc(const grpc::Status& status);
 
 }  // namespace locus::client

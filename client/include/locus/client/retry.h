@@ -1,4 +1,4 @@
-// When to try again.
+// Retries with exponential backoff and jitter.
 #pragma once
 
 #include <optional>
@@ -7,23 +7,25 @@
 
 namespace locus::client {
 
-// Calls that end in UNAVAILABLE (no connection, overload, draining), or that a
-// server drops as it goes, are tried again; they all only compute, so that
-// twice does no harm. Other errors are final. With several servers the next one
-// is asked, at once until all have been.
+// Retry policy of a client. Calls that end in UNAVAILABLE (no connection,
+// overload, draining), or that a server cancels while it shuts down, are
+// retried; other errors are final. Retries are safe because all calls are pure
+// computations. With several servers a retry goes to the next server, and the
+// backoff only applies once every server has been tried.
 struct RetryPolicy {
-  // The first one included; 1 never tries again.
+  // Maximum number of attempts, including the first; 1 disables retries.
   int max_attempts = 4;
-  // The wait after the first attempt; doubles with each one after it.
+  // Backoff after the first attempt. Doubles with each further attempt.
   absl::Duration initial_backoff = absl::Milliseconds(100);
   absl::Duration max_backoff = absl::Seconds(5);
 };
 
-// How long to wait after attempt number `attempt` (from 1) has failed. What the
-// server asked for is a minimum. `uniform` in [0, 1) spreads clients out: they
-// would otherwise all come back at the same moment.
-absl::Duration WaitAfter(const RetryPolicy& policy, int attempt,
-                         std::optional<absl::Duration> asked_by_server,
-                         double uniform);
+// Returns the delay after attempt number `attempt` (counted from 1) has failed.
+// `server_delay` is the delay that the server asked for, if any; the result is
+// never shorter. `uniform` in [0, 1) is a random number that adds jitter, so
+// that clients that were rejected together do not retry together.
+absl::Duration RetryBackoff(const RetryPolicy& policy, int attempt,
+                            std::optional<absl::Duration> server_delay,
+                            double uniform);
 
 }  // namespace locus::client

@@ -1,4 +1,4 @@
-// How a client proves who it is, and asks a server to.
+// TLS and bearer-token authentication of a client.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,24 @@ class ChannelCredentials;
 
 namespace locus::client {
 
-// Files are in PEM form. Any of those of TLS asks for TLS.
+// Security settings of a client. All files are in PEM format. Setting any of
+// the TLS fields enables TLS.
 struct SecurityOptions {
-  // TLS; without it, plaintext.
+  // Enables TLS; false uses plaintext unless another TLS field is set.
   bool tls = false;
-  // Who may certify the server; empty: whom the system trusts.
+  // CA certificates to verify the server with; empty uses the system's.
   std::string ca_file = "";
-  // What the client shows if the server asks; both or none.
+  // Client certificate and private key for mutual TLS. Set both or neither.
   std::string certificate_file = "";
   std::string key_file = "";
-  // The name the server's certificate has to have; empty: that of the address.
+  // Host name expected in the server's certificate; empty uses the host name of
+  // the address.
   std::string server_name = "";
-  // A bearer token for every call: the first line that is not empty and does
-  // not begin with #. Read again when the file changes.
+  // File with the bearer token that is sent with every call. The token is the
+  // first line that is not empty and does not begin with #. The file is read
+  // again when it changes.
   std::string token_file = "";
-  // Whether the token may go to another machine in plaintext.
+  // Allows the token to be sent to another machine in plaintext.
   bool allow_plaintext_token = false;
 
   bool UsesTls() const {
@@ -39,22 +42,24 @@ struct SecurityOptions {
 
 class TokenFile;
 
-// Makes channels that keep to the options. Thread-safe.
+// Creates channels with the configured credentials. Thread-safe.
 class Security {
  public:
-  // INVALID_ARGUMENT if files are missing or options do not fit each other.
-  // Never less than what was asked for: there is no falling back to plaintext.
+  // Loads certificates and token. INVALID_ARGUMENT if a file is missing or the
+  // options contradict each other. Never falls back to plaintext.
   static absl::StatusOr<std::shared_ptr<const Security>> Load(
       const SecurityOptions& options);
   ~Security();
 
-  // INVALID_ARGUMENT if the token would leave the machine in plaintext.
+  // Returns INVALID_ARGUMENT if a call to `address` would send the token to
+  // another machine in plaintext.
   absl::Status CheckAddress(const std::string& address) const;
 
   std::shared_ptr<grpc::Channel> MakeChannel(
       const std::string& address, grpc::ChannelArguments arguments) const;
 
-  // Whether gRPC's own calls, such as its health checks, carry the token.
+  // Whether the calls that gRPC makes itself, such as client-side health
+  // checks, are authenticated. A plaintext token is not attached to them.
   bool covers_every_call() const {
     return token_ == nullptr || options_.UsesTls();
   }
@@ -63,7 +68,7 @@ class Security {
   explicit Security(const SecurityOptions& options);
 
   const SecurityOptions options_;
-  std::shared_ptr<TokenFile> token_;  // null: none
+  std::shared_ptr<TokenFile> token_;  // Null without a token.
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
 };
 

@@ -1,11 +1,11 @@
-// Tensors of the contract, made of arrays and read back.
+// Conversion between arrays and the tensors of the API.
 //
 //   const std::vector<float> values = ...;   // [3, 4]
 //   absl::StatusOr<v1::Tensor> x = MakeTensor<float>({3, 4}, values);
 //   absl::StatusOr<std::vector<double>> numbers = ToDoubles(*x);
 //
-// A tensor that came from elsewhere may lie about its size: everything that
-// returns a status checks it, and CheckTensor does nothing else.
+// A received tensor may have a data size that contradicts its shape. Every
+// function that returns a status checks this; CheckTensor() does only that.
 #pragma once
 
 #include <cstdint>
@@ -19,43 +19,47 @@
 
 namespace locus::client {
 
-// The bytes of one element; 0 for a type we do not know.
+// Returns the size of one element in bytes, or 0 for an unknown type.
 int64_t ElementSize(v1::DataType dtype);
 bool IsFloatingPoint(v1::DataType dtype);
-// "float32" and so on.
+// Returns the name of a type, such as "float32".
 std::string DataTypeName(v1::DataType dtype);
-// The other way. INVALID_ARGUMENT lists the names.
+// Parses the name of a type. INVALID_ARGUMENT lists the valid names.
 absl::StatusOr<v1::DataType> ParseDataType(absl::string_view name);
-// "[3, 4]".
+// Formats the shape of a tensor, as in "[3, 4]".
 std::string ShapeName(const v1::Tensor& tensor);
 
-// The product of the axes. INVALID_ARGUMENT if one is negative or the bytes
-// would not fit a message.
+// Returns the product of the extents. INVALID_ARGUMENT if an extent is negative
+// or the data would exceed the maximum size of a message.
 absl::StatusOr<int64_t> ElementCount(absl::Span<const int64_t> shape,
                                      v1::DataType dtype);
-// OK if `data` has exactly the bytes that shape and type call for.
+// Checks that the size of `data` matches shape and type.
 absl::Status CheckTensor(const v1::Tensor& tensor);
 
-// T is float, double, int64_t or bool, and decides the type of the tensor.
-// INVALID_ARGUMENT unless there are as many values as the shape has elements.
+// Makes a tensor of type T, which is float, double, int64_t or bool.
+// INVALID_ARGUMENT unless the number of values matches the shape.
 template <typename T>
 absl::StatusOr<v1::Tensor> MakeTensor(absl::Span<const int64_t> shape,
                                       absl::Span<const T> values);
 
-// Any floating-point type, rounded to nearest even.
+// Makes a tensor of any floating-point type. Values are rounded to nearest,
+// ties to even.
 absl::StatusOr<v1::Tensor> MakeTensorOf(v1::DataType dtype,
                                         absl::Span<const int64_t> shape,
                                         absl::Span<const double> values);
 
-// All elements in order. Integers above 2^53 are rounded.
+// Returns all elements in row-major order. Integers above 2^53 are rounded.
 absl::StatusOr<std::vector<double>> ToDoubles(const v1::Tensor& tensor);
-// INVALID_ARGUMENT unless the type is INT64 or BOOL.
+// Returns all elements in row-major order. INVALID_ARGUMENT unless the type is
+// INT64 or BOOL.
 absl::StatusOr<std::vector<int64_t>> ToIntegers(const v1::Tensor& tensor);
 
-// One element. The tensor is right and `index` is in it.
+// Returns one element. Requires a tensor that passes CheckTensor() and an index
+// within its bounds; neither is checked.
 double ElementAt(const v1::Tensor& tensor, int64_t index);
 
-// The same numbers in another floating-point type, rounded to nearest even.
+// Converts a tensor to a floating-point type. Values are rounded to nearest,
+// ties to even.
 absl::StatusOr<v1::Tensor> Convert(const v1::Tensor& tensor,
                                    v1::DataType dtype);
 
