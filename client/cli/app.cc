@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "client/cli/commands/command.h"
-#include "client/cli/support/terminal.h"
-#include "client/cli/support/suggest.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/suggest.h"
+#include "client/cli/support/terminal.h"
 
 namespace locus::client {
 namespace {
@@ -26,13 +26,13 @@ constexpr char kFooter[] = R"(Examples:
   locus explain --hf-config config.json
   locus load --rate 2000 --duration 30s
 
-Without --server the service runs inside this process. `locus COMMAND --help`
-has more. Exit codes: 0 done, 1 the server said no, cannot be reached, or a
-promise is broken, 2 wrong usage.)";
+Without --server, commands use a server inside this process. Run `locus COMMAND
+--help` for the flags of a command. Exit codes: 0 success, 1 the call failed or
+a check failed, 2 usage error.)";
 
 constexpr int kUsageExitCode = 2;
 
-// The list of commands, in the order of the help.
+// All commands, in the order of the help text.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
     AddSchemes, AddEncode,  AddAttend,     AddCheck,         AddEvaluate,
     AddPlot,    AddExplain, AddHfConfig,   AddConvertLayout, AddLoad,
@@ -56,8 +56,8 @@ std::vector<std::string> OptionNames(const CLI::App& command) {
   return names;
 }
 
-// What the parser says, and what may have been meant.
-std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
+// The parser's error message with a suggestion and a reference to the help.
+std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<CLI::App*> chosen = app.get_subcommands();
   const CLI::App& command = chosen.empty() ? app : *chosen.front();
   std::string help =
@@ -77,6 +77,7 @@ std::string Explain(const CLI::App& app, const CLI::ParseError& error) {
   return absl::StrCat("unexpected argument ", extra, help);
 }
 
+// Returns `exit_code`, or reports the error and returns its exit code.
 int Finish(const absl::Status& status, int exit_code) {
   if (status.ok()) return exit_code;
   WriteError(ErrorLine(status));
@@ -103,7 +104,7 @@ int Run(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion&) {
     return Finish(WriteOutput(VersionLine() + "\n"), 0);
   } catch (const CLI::ParseError& error) {
-    WriteError(Explain(app, error));
+    WriteError(UsageMessage(app, error));
     return kUsageExitCode;
   }
   if (!action) {
@@ -117,13 +118,13 @@ int Run(int argc, const char* const* argv) {
 
 int RunApp(int argc, const char* const* argv) {
 #ifdef NDEBUG
-  // Debian's abseil is a debug build: every lock that gRPC takes is looked up
-  // in a graph of all locks, with a stack trace.
+  // Debian's abseil is built with deadlock detection: every lock that gRPC
+  // takes would be looked up in a graph of all locks, with a stack trace.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
   OpenStandardDescriptors();
   InstallSignalHandlers();
-  // Nothing of ours throws; memory may still run out.
+  // Our own code does not throw, but libraries may, e.g. std::bad_alloc.
   try {
     return Run(argc, argv);
   } catch (const std::exception& error) {

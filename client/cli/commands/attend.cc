@@ -2,16 +2,17 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "client/cli/requests/attend_request.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
-#include "client/cli/support/terminal.h"
+#include "client/cli/render/table.h"
+#include "client/cli/requests/attend_request.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/requests/seed_flag.h"
-#include "client/cli/support/session.h"
-#include "client/cli/render/table.h"
 #include "client/cli/support/cli_errors.h"
-#include "client/base/status_macros.h"
+#include "client/cli/support/option_group.h"
+#include "client/cli/support/session.h"
+#include "client/cli/support/terminal.h"
 #include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
@@ -20,15 +21,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kAttendExamples[] = R"(Examples:
   locus attend --scheme rope --tokens "the cat sat on the mat" --causal
   locus attend --scheme 'alibi { symmetric: true }' --heads 2 --tokens "to be or not to be"
   locus attend --scheme rope --q q.npy --k k.npy --v v.npy --causal -o out.npy
   locus attend --scheme sinusoidal --x x.npy --heads 4 --weights-from layer0/
 
-Tensors of rank 2 or 3 are taken as one head or one batch.)";
+The batch and head axes may be left out: [H, T, D] or [T, D] for --q, --k and
+--v, and [T, d_model] for --x. Outputs then have the same rank.)";
 
-struct Flags {
+// The flags of the request, and the output files.
+struct AttendCommandFlags {
   CommonFlags common;
   AttendFlags attend;
   std::string output;
@@ -36,7 +39,7 @@ struct Flags {
   std::string log_sum_exp_out;
 };
 
-FlagHints Hints() {
+FlagHints AttendHints() {
   return {{"scheme", "--scheme"},
           {"heads.q", "--q"},
           {"heads.k", "--k"},
@@ -57,7 +60,8 @@ FlagHints Hints() {
           {"options.key_positions", "--key-positions"}};
 }
 
-int OutputsToStdout(const Flags& flags) {
+// The number of outputs that are written to standard output.
+int OutputsToStdout(const AttendCommandFlags& flags) {
   return static_cast<int>(flags.output == "-") +
          static_cast<int>(flags.weights_out == "-") +
          static_cast<int>(flags.log_sum_exp_out == "-") +
@@ -77,7 +81,7 @@ std::string FormatText(const v1::AttendRequest& request,
     absl::StrAppend(&text, text.empty() ? "" : "\n",
                     FormatTensor(table, tensor));
   };
-  // With words on both axes a row reads: this word looks at those.
+  // Tokens label both axes, so that a row reads: this token attends to those.
   if (!tokens.empty()) {
     table.row_label = word;
     table.column_label = word;
@@ -121,7 +125,7 @@ absl::Status CheckResponse(const v1::AttendResponse& response) {
   return absl::OkStatus();
 }
 
-absl::Status WriteFiles(const Flags& flags,
+absl::Status WriteFiles(const AttendCommandFlags& flags,
                         const v1::AttendResponse& response) {
   if (!flags.output.empty()) {
     CLIENT_RETURN_IF_ERROR(WriteTensor(flags.output, response.output()));
@@ -135,9 +139,10 @@ absl::Status WriteFiles(const Flags& flags,
   return absl::OkStatus();
 }
 
-absl::StatusOr<Outcome> Run(const Flags& flags) {
+absl::StatusOr<Outcome> Run(const AttendCommandFlags& flags) {
   if (OutputsToStdout(flags) > 1) {
-    return UsageError("only one output, or --json, can have standard output");
+    return UsageError(
+        "only one of the outputs and --json can use standard output");
   }
   AttendFlags attend = flags.attend;
   attend.return_weights |= !flags.weights_out.empty() || !attend.tokens.empty();
@@ -147,7 +152,7 @@ absl::StatusOr<Outcome> Run(const Flags& flags) {
   CallInfo info;
   absl::StatusOr<v1::AttendResponse> response =
       session.client->Attend(plan.request, {.info = &info});
-  if (!response.ok()) return WithFlagHint(response.status(), Hints());
+  if (!response.ok()) return WithFlagHint(response.status(), AttendHints());
   CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
   RemoveAddedAxes(plan.added_axes, response->mutable_output());
   if (response->has_weights()) {
@@ -165,77 +170,73 @@ absl::StatusOr<Outcome> Run(const Flags& flags) {
 }
 
 void AddInputFlags(CLI::App& command, AttendFlags& flags) {
-  const auto add = [&command](const char* name, auto& target, const char* type,
-                              const char* description) {
-    command.add_option(name, target, description)
-        ->type_name(type)
-        ->group("Input");
-  };
-  add("--q", flags.q, "NPY", "Queries, [B, Hq, Tq, D]");
-  add("--k", flags.k, "NPY", "Keys, [B, Hkv, Tk, D]");
-  add("--v", flags.v, "NPY", "Values, [B, Hkv, Tk, Dv]");
-  add("-x,--x", flags.x, "NPY", "Embeddings [B, T, d_model], instead");
-  add("-t,--tokens", flags.tokens, "WORDS", "Words, instead of tensors");
-  add("--heads", flags.head_count, "N", "Heads of the layer; default 1");
-  add("-d,--dim", flags.dim, "N", "Width of the words' embeddings; default 64");
-  AddSeedFlag(command, flags.seed, "Draws the layer's weights; default 0",
-              "Input");
+  const auto add = OptionGroup(command, "Input");
+  add("--q", flags.q, "NPY", "Queries [B, Hq, Tq, D]");
+  add("--k", flags.k, "NPY", "Keys [B, Hkv, Tk, D]");
+  add("--v", flags.v, "NPY", "Values [B, Hkv, Tk, Dv]");
+  add("-x,--x", flags.x, "NPY",
+      "Embeddings [B, T, d_model], instead of --q, --k and --v");
+  add("-t,--tokens", flags.tokens, "WORDS",
+      "Words separated by spaces, instead of tensors");
+  add("--heads", flags.head_count, "N",
+      "Number of heads of the layer; default 1");
+  add("-d,--dim", flags.dim, "N", "Width of the token embeddings; default 64");
+  AddSeedFlag(command, flags.seed,
+              "Seed of the random layer weights; default 0", "Input");
   add("--weights-from", flags.weights_from, "DIR",
-      "The layer's weights: wq.npy, wk.npy, wv.npy, wo.npy");
-  add("--wq", flags.wq, "NPY", "Its query weights, [d_model, d_model]");
-  add("--wk", flags.wk, "NPY", "Its key weights");
-  add("--wv", flags.wv, "NPY", "Its value weights");
-  add("--wo", flags.wo, "NPY", "Its output weights");
+      "Folder with the layer weights wq.npy, wk.npy, wv.npy and wo.npy");
+  add("--wq", flags.wq, "NPY", "Query weights [d_model, d_model]");
+  add("--wk", flags.wk, "NPY", "Key weights");
+  add("--wv", flags.wv, "NPY", "Value weights");
+  add("--wo", flags.wo, "NPY", "Output weights");
   add("--dtype", flags.dtype, "TYPE",
-      "Convert tensors first: float32, float64, float16, bfloat16");
+      "Convert tensors to float32, float64, float16 or bfloat16 first");
 }
 
 void AddAttentionFlags(CLI::App& command, AttendFlags& flags) {
-  const auto add = [&command](const char* name, auto& target, const char* type,
-                              const char* description) {
-    command.add_option(name, target, description)
-        ->type_name(type)
-        ->group("Attention");
-  };
+  const auto add = OptionGroup(command, "Attention");
   command.add_flag("--causal", flags.causal, "Hide keys after the query")
       ->group("Attention");
   CLI::Option* bottom_right =
       command
           .add_flag("--bottom-right", flags.bottom_right,
-                    "The last query stands at the last key")
+                    "Align the last query with the last key")
           ->group("Attention");
   add("--query-offset", flags.query_offset, "N",
-      "Where the first query stands");
+      "Position of the first query relative to the first key");
   bottom_right->excludes("--query-offset");
-  add("--window", flags.window, "N", "Hide keys at this distance or further");
-  add("--scale", flags.scale, "X", "Instead of 1 / sqrt(D)");
-  add("--softcap", flags.softcap, "X", "Cap scores: X tanh(score / X)");
-  add("--mask", flags.mask, "NPY", "Bool (true: visible) or added to scores");
+  add("--window", flags.window, "N", "Hide keys at a distance of N or more");
+  add("--scale", flags.scale, "X", "Scale of the scores; default 1 / sqrt(D)");
+  add("--softcap", flags.softcap, "X", "Cap scores at X: X tanh(score / X)");
+  add("--mask", flags.mask, "NPY",
+      "Mask: bool (true is visible), or floats added to the scores");
   add("--query-positions", flags.query_positions, "LIST",
-      "What the scheme sees: 0:16, 0,5,9 or @ids.npy");
-  add("--key-positions", flags.key_positions, "LIST", "The same of the keys");
+      "Query positions for the scheme: 0:16, 0,5,9 or @ids.npy");
+  add("--key-positions", flags.key_positions, "LIST",
+      "Key positions for the scheme");
 }
 
-void AddOutputFlags(CLI::App& command, Flags& flags) {
+void AddOutputFlags(CLI::App& command, AttendCommandFlags& flags) {
   command.add_flag("--return-weights", flags.attend.return_weights,
-                   "Show the softmax, too");
+                   "Also print the attention weights");
   const auto add = [&command](const char* name, std::string& target,
                               const char* description) {
     command.add_option(name, target, description)->type_name("NPY");
   };
-  add("-o,--output", flags.output, "Write the output; - is standard output");
-  add("--weights-out", flags.weights_out, "Write the softmax, [B, Hq, Tq, Tk]");
+  add("-o,--output", flags.output, "File for the output; - is standard output");
+  add("--weights-out", flags.weights_out,
+      "File for the attention weights [B, Hq, Tq, Tk]");
   add("--lse-out", flags.log_sum_exp_out,
-      "Write ln sum exp of the scores, [B, Hq, Tq]");
+      "File for the log-sum-exp of the scores [B, Hq, Tq]");
 }
 
 }  // namespace
 
 void AddAttend(CLI::App& app, Action& action) {
   CLI::App* command =
-      app.add_subcommand("attend", "Run attention with a scheme");
-  command->footer(kExamples);
-  auto flags = std::make_shared<Flags>();
+      app.add_subcommand("attend", "Compute attention with a position scheme");
+  command->footer(kAttendExamples);
+  auto flags = std::make_shared<AttendCommandFlags>();
   AddSchemeFlags(*command, flags->attend.scheme);
   AddInputFlags(*command, flags->attend);
   AddAttentionFlags(*command, flags->attend);

@@ -2,21 +2,21 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/property_table.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
-#include "client/cli/support/session.h"
 #include "client/cli/support/cli_errors.h"
-#include "client/base/status_macros.h"
+#include "client/cli/support/session.h"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] =
-    R"(A property holds if what was measured is at most what is allowed. Exits with 1
-if a scheme does not keep a promise.
+constexpr char kCheckExamples[] =
+    R"(A property holds if the measured value is at most the allowed one. Exits with 1
+if a verdict differs from what the scheme declares.
 
 Examples:
   locus check
@@ -61,21 +61,21 @@ absl::StatusOr<Outcome> Run(const CheckFlags& flags) {
 
 void AddCheck(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "check", "Put what schemes promise of themselves to the test");
-  command->footer(kExamples);
+      "check", "Measure the properties that schemes declare");
+  command->footer(kCheckExamples);
   auto flags = std::make_shared<CheckFlags>();
   command
       ->add_option("-s,--scheme", flags->schemes,
-                   "A name, or a scheme in protobuf text form; may be "
-                   "repeated; default: all of them")
+                   "Name of a scheme, or its protobuf text format; may be "
+                   "repeated; default: all schemes")
       ->type_name("SCHEME")
       ->allow_extra_args(false);
   AddConfigsFlag(*command, flags->hf_configs);
   command->add_flag("--naive", flags->naive,
-                    "Also check encodings one might try first; default: only "
-                    "without --scheme");
+                    "Also check naive encodings, such as plain integers; "
+                    "default: only without --scheme");
   command->add_flag("--details", flags->details,
-                    "Say what was done for each verdict");
+                    "Describe the measurement behind each verdict");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -1,5 +1,5 @@
-// What a command is. Each lives in a file of its own and stands in the list in
-// app.cc.
+// The commands of the program. Each command has a file of its own in this
+// folder and an entry in the list of commands in app.cc.
 #pragma once
 
 #include <functional>
@@ -10,17 +10,19 @@
 
 namespace locus::client {
 
-// What a command that ran has to show.
+// The result of a command that did not fail with an error.
 struct Outcome {
-  // For standard output.
+  // Text to print on standard output.
   std::string text = "";
   int exit_code = 0;
 };
 
+// The work of a command, called once the whole command line has been parsed.
 using Action = std::function<absl::StatusOr<Outcome>()>;
 
-// Each adds its command to the program; if the command is chosen, `action` is
-// set to what is to be done once the whole line has been read.
+// Each function adds one command to `app`. The parser sets `action` if the
+// command is given on the command line. `app` and `action` must outlive parsing
+// and the action.
 void AddSchemes(CLI::App& app, Action& action);
 void AddEncode(CLI::App& app, Action& action);
 void AddAttend(CLI::App& app, Action& action);
@@ -31,11 +33,14 @@ void AddExplain(CLI::App& app, Action& action);
 void AddHfConfig(CLI::App& app, Action& action);
 void AddConvertLayout(CLI::App& app, Action& action);
 void AddLoad(CLI::App& app, Action& action);
+// Adds `locus load compare` to the `load` command.
+void AddLoadCompare(CLI::App& load, Action& action);
 void AddHealth(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 void AddCompletion(CLI::App& app, Action& action);
 void AddManual(CLI::App& app, Action& action);
 
+// The version of the program, for example
 // "locus 0.1.0 (commit 0123456789ab; release, GNU 12.2.0, x86_64)".
 std::string VersionLine();
 

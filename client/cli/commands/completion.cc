@@ -1,19 +1,20 @@
-// `locus completion` and `locus manual` print what packages install, made of
-// the program itself, so that it cannot be older than the program.
+// `locus completion` and `locus manual`. Packages install the output of both,
+// which is generated from the flags of the program and so always matches them.
 #include <memory>
 #include <string>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/command.h"
-#include "client/cli/support/command_tree.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/command_tree.h"
+#include "server/base/version.h"
 
 namespace locus::client {
 
 void AddCompletion(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand(
-      "completion", "Print a script that completes commands in a shell");
+  CLI::App* command =
+      app.add_subcommand("completion", "Print a shell completion script");
   command->footer(
       "Examples:\n"
       "  locus completion fish > ~/.config/fish/completions/locus.fish\n"
@@ -25,8 +26,8 @@ void AddCompletion(CLI::App& app, Action& action) {
   command->callback([shell, &app, &action] {
     action = [shell, &app]() -> absl::StatusOr<Outcome> {
       if (*shell != "bash" && *shell != "zsh" && *shell != "fish") {
-        return UsageError(
-            absl::StrCat("\"", *shell, "\" is none of bash, zsh, fish"));
+        return UsageError(absl::StrCat("there is no completion script for \"",
+                                       *shell, "\"; use bash, zsh or fish"));
       }
       return Outcome{.text = CompletionScript(TreeOf(app), *shell)};
     };
@@ -35,11 +36,11 @@ void AddCompletion(CLI::App& app, Action& action) {
 
 void AddManual(CLI::App& app, Action& action) {
   CLI::App* command =
-      app.add_subcommand("manual", "Print the manual page, for man");
+      app.add_subcommand("manual", "Print the manual page in man format");
   command->footer("Examples:\n  locus manual | man -l -");
   command->callback([&app, &action] {
     action = [&app]() -> absl::StatusOr<Outcome> {
-      return Outcome{.text = ManualPage(TreeOf(app), LOCUS_VERSION)};
+      return Outcome{.text = ManualPage(TreeOf(app), server::Version())};
     };
   });
 }

@@ -1,28 +1,29 @@
-// The two layouts of RoPE differ by a permutation of a head's channels. Weights
-// that make queries and keys can be permuted once, and scores stay the same.
+// `locus convert-layout`. The two layouts of RoPE differ by a permutation of
+// the channels of a head. If the projection weights of queries and keys are
+// both permuted, the other layout gives the same scores.
 #include <cstdint>
 #include <memory>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/requests/layout.h"
-#include "client/cli/support/terminal.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/terminal.h"
 #include "locus/client/npy.h"
-#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kConvertLayoutExamples[] = R"(Examples:
   locus convert-layout --to half-split --heads 32 wq.npy wq.half.npy
   locus convert-layout --to interleaved --heads 8 --rotary-dim 64 wk.npy out.npy
   locus convert-layout --to half-split --heads 32 --axis 1 wq_in_out.npy out.npy
 
-Weights of keys have as many heads as there are keys' heads. Those of values
-and outputs stay as they are.)";
+Convert the projection weights of queries and of keys; for keys, --heads is the
+number of key-value heads. Value and output weights need no conversion.)";
 
 struct ConvertFlags {
   std::string input;
@@ -33,16 +34,17 @@ struct ConvertFlags {
 
 absl::StatusOr<Outcome> Run(ConvertFlags flags) {
   if (flags.to == "half-split") {
-    flags.change.to_halves = true;
+    flags.change.to_half_split = true;
   } else if (flags.to != "interleaved") {
     return UsageError(absl::StrCat("--to is \"", flags.to,
                                    "\"; must be half-split or interleaved"));
   }
-  std::string integers;  // of which type, if they are such
-  absl::StatusOr<v1::Tensor> tensor = ReadNpy(flags.input, &integers);
+  // The .npy type of integer elements, so that the output keeps it.
+  std::string integer_type;
+  absl::StatusOr<v1::Tensor> tensor = ReadNpy(flags.input, &integer_type);
   if (!tensor.ok()) return AsUsage(tensor.status(), "");
   CLIENT_RETURN_IF_ERROR(AsUsage(ChangeLayout(flags.change, &*tensor), ""));
-  CLIENT_RETURN_IF_ERROR(WriteTensor(flags.output, *tensor, integers));
+  CLIENT_RETURN_IF_ERROR(WriteTensor(flags.output, *tensor, integer_type));
   if (flags.output == "-") return Outcome{};
   return Outcome{.text = absl::StrCat("wrote ", flags.output, "\n")};
 }
@@ -52,30 +54,36 @@ absl::StatusOr<Outcome> Run(ConvertFlags flags) {
 void AddConvertLayout(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "convert-layout",
-      "Permute weights of queries or keys between RoPE's two layouts");
-  command->footer(kExamples);
+      "Convert query or key weights between the two RoPE layouts");
+  command->footer(kConvertLayoutExamples);
   auto flags = std::make_shared<ConvertFlags>();
-  command->add_option("input", flags->input, "Weights; - is standard input")
+  command
+      ->add_option("input", flags->input,
+                   "File with the weights; - is standard input")
       ->type_name("NPY")
       ->required();
-  command->add_option("output", flags->output, "- is standard output")
+  command
+      ->add_option("output", flags->output,
+                   "File for the converted weights; - is standard output")
       ->type_name("NPY")
       ->required();
-  command->add_option("--to", flags->to, "half-split, or interleaved")
+  command
+      ->add_option("--to", flags->to,
+                   "Target layout: half-split or interleaved")
       ->type_name("LAYOUT")
       ->required();
   command
       ->add_option("--heads", flags->change.head_count,
-                   "How many heads the channels are of")
+                   "Number of heads along the axis")
       ->type_name("N")
       ->required();
   command
       ->add_option("--rotary-dim", flags->change.rotary_dim,
-                   "How many channels of a head turn; default: all")
+                   "Number of rotated channels per head; default: all")
       ->type_name("N");
   command
       ->add_option("--axis", flags->change.axis,
-                   "Which axis the channels lie along, -1 for the last; "
+                   "Axis of the channels; negative counts from the last; "
                    "default 0, as in [out, in]")
       ->type_name("N");
   command->callback(

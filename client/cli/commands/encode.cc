@@ -4,17 +4,17 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
-#include "client/cli/support/terminal.h"
+#include "client/cli/render/table.h"
 #include "client/cli/requests/positions.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
-#include "client/cli/support/session.h"
-#include "client/cli/render/table.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/session.h"
+#include "client/cli/support/terminal.h"
 #include "locus/client/npy.h"
-#include "client/base/status_macros.h"
 #include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
@@ -23,12 +23,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kEncodeExamples[] = R"(Examples:
   locus encode --scheme sinusoidal --dim 8
   locus encode --scheme 'rope { base: 500000 layout: HALF_SPLIT }' --dim 64 \
     --positions 0:16 -o angles.npy          # angles.cos.npy, angles.sin.npy
   locus encode --scheme alibi --heads 8 --positions 0:4
-  locus encode --scheme rope --input q.npy --positions @ids.npy -o turned.npy)";
+  locus encode --scheme rope --input q.npy --positions @ids.npy -o rotated.npy)";
 
 struct EncodeFlags {
   CommonFlags common;
@@ -42,7 +42,7 @@ struct EncodeFlags {
   std::string output;
 };
 
-FlagHints Hints() {
+FlagHints EncodeHints() {
   return {{"positions", "--positions"},
           {"key_positions", "--key-positions"},
           {"dim", "--dim"},
@@ -67,7 +67,7 @@ absl::StatusOr<v1::EncodeRequest> MakeRequest(const EncodeFlags& flags) {
     if (!input.ok()) return AsUsage(input.status(), "--input");
     *request.mutable_input() = *std::move(input);
   }
-  // Without an input nothing says how many; a few make a readable table.
+  // The input determines the default positions; without one, use a few.
   const std::string positions =
       flags.positions.empty() && flags.input.empty() ? "0:8" : flags.positions;
   if (!positions.empty()) {
@@ -101,7 +101,8 @@ absl::Status CheckResponse(const v1::EncodeResponse& response) {
   return absl::OkStatus();
 }
 
-// Positions as labels, as far as the request has them.
+// Labels of rows or columns: the requested positions, or indices past their
+// end. `positions` must outlive the result.
 std::function<std::string(int64_t)> Labels(const v1::Positions& positions) {
   return [&positions](int64_t i) {
     return absl::StrCat(i < PositionCount(positions) ? PositionAt(positions, i)
@@ -145,7 +146,8 @@ std::string FormatText(const v1::EncodeRequest& request,
           FormatList("slopes", {bias.slopes().begin(), bias.slopes().end()}));
     }
   } else {
-    text = absl::StrCat(SchemeName(request.scheme()), " adds nothing\n");
+    text = absl::StrCat(SchemeName(request.scheme()),
+                        " has no position encoding\n");
   }
   if (response.has_output()) {
     absl::StrAppend(&text, "\n", format("output", response.output()));
@@ -174,7 +176,8 @@ std::string FormatJson(const v1::EncodeRequest& request,
   return JsonLine(json);
 }
 
-// The main tensor, or both of a rotation.
+// Writes the output if the request had an input, else the encoding. A rotation
+// becomes two files.
 absl::Status WriteFiles(const std::string& path,
                         const v1::EncodeResponse& response) {
   if (response.has_output()) return WriteTensor(path, response.output());
@@ -184,13 +187,11 @@ absl::Status WriteFiles(const std::string& path,
   if (response.has_bias()) return WriteTensor(path, response.bias().bias());
   if (!response.has_rotation()) {
     return UsageError(
-        "-o: this scheme adds nothing, so there is nothing to "
-        "write; give it an --input");
+        "-o: this scheme has no position encoding to write; give an --input");
   }
   if (path == "-") {
     return UsageError(
-        "-o: a rotation is two tensors, which standard output "
-        "cannot take; name a file");
+        "-o: a rotation consists of two tensors; name a file instead of -");
   }
   const std::string stem(absl::StripSuffix(path, ".npy"));
   CLIENT_RETURN_IF_ERROR(
@@ -200,14 +201,15 @@ absl::Status WriteFiles(const std::string& path,
 
 absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
   if (flags.output == "-" && flags.common.json) {
-    return UsageError("-o - and --json both want standard output");
+    return UsageError(
+        "-o - and --json both write to standard output; give one");
   }
   CLIENT_ASSIGN_OR_RETURN(const v1::EncodeRequest request, MakeRequest(flags));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   CallInfo info;
   const absl::StatusOr<v1::EncodeResponse> response =
       session.client->Encode(request, {.info = &info});
-  if (!response.ok()) return WithFlagHint(response.status(), Hints());
+  if (!response.ok()) return WithFlagHint(response.status(), EncodeHints());
   CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
   if (!flags.output.empty()) {
     CLIENT_RETURN_IF_ERROR(WriteFiles(flags.output, *response));
@@ -222,35 +224,41 @@ absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
 
 void AddEncode(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "encode", "Show the numbers of a scheme, or apply it to a tensor");
-  command->footer(kExamples);
+      "encode",
+      "Compute the position encoding of a scheme, or apply it to a tensor");
+  command->footer(kEncodeExamples);
   auto flags = std::make_shared<EncodeFlags>();
   AddSchemeFlags(*command, flags->scheme);
   command
-      ->add_option("-p,--positions", flags->positions,
-                   "0:16, 0,5,9 or @ids.npy; default 0:8, or along the input")
+      ->add_option(
+          "-p,--positions", flags->positions,
+          "Positions: 0:16, 0,5,9 or @ids.npy; default 0:8, or one per row "
+          "of --input")
       ->type_name("LIST");
   command
-      ->add_option("--key-positions", flags->key_positions,
-                   "Positions of the keys of a bias; default: the same")
+      ->add_option(
+          "--key-positions", flags->key_positions,
+          "Key positions of a score bias; default: those of --positions")
       ->type_name("LIST");
   command
       ->add_option("-d,--dim", flags->dim,
-                   "Width of the embeddings, or of one head")
+                   "Width of the embeddings or of one head")
       ->type_name("N");
-  command->add_option("--heads", flags->head_count, "Heads of a bias")
+  command
+      ->add_option("--heads", flags->head_count,
+                   "Number of heads of a score bias")
       ->type_name("N");
   command
       ->add_option("-i,--input", flags->input,
-                   "What to apply the scheme to; - is standard input")
+                   "Tensor to apply the scheme to; - is standard input")
       ->type_name("NPY");
   command
       ->add_option("--dtype", flags->dtype,
-                   "float32, float64, float16 or bfloat16")
+                   "Type of the result: float32, float64, float16 or bfloat16")
       ->type_name("TYPE");
   command
       ->add_option("-o,--output", flags->output,
-                   "Write the main tensor; - is standard output")
+                   "File for the result; - is standard output")
       ->type_name("NPY");
   AddCommonFlags(*command, flags->common);
   command->callback(

@@ -1,22 +1,25 @@
 #include "client/cli/commands/evaluate_call.h"
 
+#include <string>
+#include <vector>
+
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "client/base/status_macros.h"
 #include "client/cli/distributed/distributed_evaluation.h"
+#include "client/cli/render/progress.h"
 #include "client/cli/support/interrupt.h"
 #include "client/cli/support/terminal.h"
-#include "client/cli/render/progress.h"
-#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {
 
-ReceivedEvaluation CallOne(Client& client,
-                           const v1::EvaluateExtrapolationRequest& request,
-                           ProgressReporter& reporter) {
+ReceivedEvaluation CallSingleServer(
+    Client& client, const v1::EvaluateExtrapolationRequest& request,
+    ProgressReporter& reporter) {
   ReceivedEvaluation received;
-  Canceller canceller;
-  const InterruptScope interrupt([&canceller] { canceller.Cancel(); });
+  CancellationToken cancellation;
+  const SignalScope interrupt([&cancellation] { cancellation.Cancel(); });
   received.status = client.EvaluateExtrapolation(
       request,
       [&](const v1::EvaluateExtrapolationResponse& event) {
@@ -25,9 +28,9 @@ ReceivedEvaluation CallOne(Client& client,
         if (event.has_summary()) received.summary = event.summary();
         return true;
       },
-      {.canceller = &canceller});
+      {.cancellation = &cancellation});
   reporter.Finish();
-  received.signal = InterruptScope::signal();
+  received.signal = SignalScope::signal();
   return received;
 }
 
@@ -41,10 +44,10 @@ absl::StatusOr<ReceivedEvaluation> CallEvaluation(
       absl::Now());
   const std::vector<std::string> servers = absl::StrSplit(flags.server, ',');
   if (servers.size() > 1) {
-    return SpreadEvaluation(flags, servers, request, reporter);
+    return EvaluateDistributed(flags, servers, request, reporter);
   }
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags));
-  return CallOne(*session.client, request, reporter);
+  return CallSingleServer(*session.client, request, reporter);
 }
 
 }  // namespace locus::client

@@ -5,24 +5,24 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/explanation.h"
 #include "client/cli/render/json.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
-#include "client/cli/support/session.h"
 #include "client/cli/support/cli_errors.h"
-#include "locus/client/errors.h"
+#include "client/cli/support/session.h"
 #include "client/io/file.h"
 #include "client/plot/file.h"
-#include "client/base/status_macros.h"
+#include "locus/client/errors.h"
 #include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kExplainExamples[] = R"(Examples:
   locus explain --scheme rope --dim 128 --trained 4096
   locus explain --scheme 'rope { yarn { factor: 4 original_length: 4096 } }' \
     --dim 128 --plot wavelengths.svg
@@ -42,7 +42,7 @@ struct ExplainFlags {
   std::string theme = "auto";
 };
 
-FlagHints Hints() {
+FlagHints ExplainHints() {
   return {{"dim", "--dim"},
           {"head_count", "--heads"},
           {"positions", "--length"},
@@ -51,11 +51,13 @@ FlagHints Hints() {
           {"scheme", "--scheme"}};
 }
 
-// The first position; for biases, one query at the end of a sequence and all
-// keys; for tables, all rows. Which sizes a scheme needs, the server knows:
-// what it misses is filled in.
-absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
-                                       const ExplainFlags& flags) {
+// Requests the encoding to explain: the first position; for a bias, one query
+// at the end of a sequence and all keys; for a learned table, all rows. If the
+// server reports that the dimension or the number of heads is missing, the call
+// is repeated with a default.
+absl::StatusOr<v1::EncodeResponse> RequestEncoding(Client& client,
+                                                   const HfModel& model,
+                                                   const ExplainFlags& flags) {
   v1::EncodeRequest request;
   *request.mutable_scheme() = model.scheme;
   request.mutable_positions()->mutable_ids()->add_ids(0);
@@ -74,22 +76,22 @@ absl::StatusOr<v1::EncodeResponse> Ask(Client& client, const HfModel& model,
     request.set_target_length(static_cast<double>(model.target_length));
   }
   auto response = client.Encode(request);
-  const auto misses = [&](absl::string_view field) {
+  const auto lacks = [&](absl::string_view field) {
     const auto violations = FieldViolations(response.status());
     return !violations.empty() && violations.front().field == field;
   };
-  if (misses("dim") && request.dim() == 0) {
+  if (lacks("dim") && request.dim() == 0) {
     request.set_dim(128);
     response = client.Encode(request);
-  } else if (misses("head_count") && request.head_count() == 0) {
+  } else if (lacks("head_count") && request.head_count() == 0) {
     request.set_head_count(8);
     response = client.Encode(request);
   }
   if (!response.ok()) return response;
   if (const int64_t rows = response->additive().table_length(); rows > 0) {
-    const bool ends = response->additive().policy() == "ERROR";
+    const bool is_bounded = response->additive().policy() == "ERROR";
     request.mutable_positions()->mutable_range()->set_count(
-        ends ? std::min(flags.length, rows) : flags.length);
+        is_bounded ? std::min(flags.length, rows) : flags.length);
     return client.Encode(request);
   }
   if (!response->has_bias()) return response;
@@ -110,21 +112,21 @@ absl::Status WritePlot(const ExplainFlags& flags,
   return WriteFile(flags.plot, bytes, "");
 }
 
-// What there is to say, in each form.
-struct Explained {
+// The explanation of a scheme in all output formats.
+struct Explanation {
   std::string text;
   nlohmann::ordered_json json;
   plot::LineChart chart;
 };
 
-Explained OfPairs(const RotationFacts& facts, const std::string& name) {
+Explanation ExplainPairs(const RotationFacts& facts, const std::string& name) {
   return {ExplainRotation(facts), RotationJson(facts),
           RotationChart(facts, name)};
 }
 
-absl::StatusOr<Explained> OfTable(const v1::AdditiveEncoding& additive,
-                                  const std::string& name,
-                                  const ExplainFlags& flags) {
+absl::StatusOr<Explanation> ExplainLearnedTable(
+    const v1::AdditiveEncoding& additive, const std::string& name,
+    const ExplainFlags& flags) {
   CLIENT_RETURN_IF_ERROR(CheckTensor(additive.table()));
   const TableFacts facts{
       .table_length = additive.table_length(),
@@ -132,37 +134,37 @@ absl::StatusOr<Explained> OfTable(const v1::AdditiveEncoding& additive,
       .trained_length = static_cast<double>(flags.trained_length)};
   CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart,
                           TableChart(additive.table(), facts, name));
-  return Explained{ExplainTable(facts), TableJson(facts), std::move(chart)};
+  return Explanation{ExplainTable(facts), TableJson(facts), std::move(chart)};
 }
 
-absl::StatusOr<Explained> OfBias(const v1::BiasEncoding& bias,
-                                 const std::string& name) {
+absl::StatusOr<Explanation> ExplainScoreBias(const v1::BiasEncoding& bias,
+                                             const std::string& name) {
   CLIENT_RETURN_IF_ERROR(CheckTensor(bias.bias()));
-  CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart, BiasChart(bias, name));
+  CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart, BiasDistanceChart(bias, name));
   CLIENT_ASSIGN_OR_RETURN(std::string text, ExplainBias(bias));
   CLIENT_ASSIGN_OR_RETURN(nlohmann::ordered_json json, BiasJson(bias));
-  return Explained{std::move(text), std::move(json), std::move(chart)};
+  return Explanation{std::move(text), std::move(json), std::move(chart)};
 }
 
-absl::StatusOr<Explained> Explain(const v1::EncodeResponse& response,
-                                  const v1::Scheme& scheme,
-                                  const ExplainFlags& flags) {
+absl::StatusOr<Explanation> Explain(const v1::EncodeResponse& response,
+                                    const v1::Scheme& scheme,
+                                    const ExplainFlags& flags) {
   const std::string name = SchemeName(scheme);
   if (response.has_rotation()) {
-    return OfPairs(FactsOf(response.rotation()), name);
+    return ExplainPairs(FactsOf(response.rotation()), name);
   }
   if (response.additive().frequencies_size() > 0) {
-    return OfPairs(
+    return ExplainPairs(
         FactsOf(response.additive(), static_cast<double>(flags.trained_length),
                 flags.target_length),
         name);
   }
   if (response.has_additive()) {
-    return OfTable(response.additive(), name, flags);
+    return ExplainLearnedTable(response.additive(), name, flags);
   }
-  if (response.has_bias()) return OfBias(response.bias(), name);
+  if (response.has_bias()) return ExplainScoreBias(response.bias(), name);
   return UsageError(
-      absl::StrCat("--scheme: there is nothing to explain of ", name));
+      absl::StrCat("--scheme: ", name, " has no position encoding to explain"));
 }
 
 absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
@@ -175,18 +177,18 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   }
   CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
-  const auto response = Ask(*session.client, model, flags);
-  if (!response.ok()) return WithFlagHint(response.status(), Hints());
-  CLIENT_ASSIGN_OR_RETURN(const Explained explained,
+  const auto response = RequestEncoding(*session.client, model, flags);
+  if (!response.ok()) return WithFlagHint(response.status(), ExplainHints());
+  CLIENT_ASSIGN_OR_RETURN(const Explanation explanation,
                           Explain(*response, model.scheme, flags));
   std::string written;
   if (!flags.plot.empty()) {
-    CLIENT_RETURN_IF_ERROR(WritePlot(flags, explained.chart));
+    CLIENT_RETURN_IF_ERROR(WritePlot(flags, explanation.chart));
     written = absl::StrCat("wrote ", flags.plot, "\n");
   }
   return Outcome{.text = flags.common.json
-                             ? JsonLine(explained.json)
-                             : absl::StrCat(explained.text, written)};
+                             ? JsonLine(explanation.json)
+                             : absl::StrCat(explanation.text, written)};
 }
 
 }  // namespace
@@ -194,9 +196,9 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
 void AddExplain(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "explain",
-      "What follows from a scheme's numbers: wavelengths, turns "
-      "that training completes, decay, rows, slopes, buckets");
-  command->footer(kExamples);
+      "Explain the parameters of a scheme: wavelengths, turns within the "
+      "training length, decay, table rows, slopes, buckets");
+  command->footer(kExplainExamples);
   auto flags = std::make_shared<ExplainFlags>();
   AddSchemeFlags(*command, flags->scheme);
   const auto add = [command](const char* name, auto& target, const char* type,
@@ -204,17 +206,18 @@ void AddExplain(CLI::App& app, Action& action) {
     command->add_option(name, target, description)->type_name(type);
   };
   add("-d,--dim", flags->dim, "N",
-      "Width of one head, or of embeddings; default 128");
-  add("--heads", flags->head_count, "N", "Heads of a bias; default 8");
+      "Width of one head or of the embeddings; default 128");
+  add("--heads", flags->head_count, "N",
+      "Number of heads of a score bias; default 8");
   add("--trained", flags->trained_length, "N",
-      "The length that was trained for; default: what the scaling or the "
-      "configuration says");
+      "Training length; default: that of the scaling or the configuration");
   add("--target", flags->target_length, "N",
-      "The length aimed at; default: that times the factor");
+      "Target length; default: the training length times the scaling factor");
   add("--length", flags->length, "N",
-      "Of the sequence that is looked at; default 256");
-  add("--plot", flags->plot, "FILE", "Draw it: .svg or .png");
-  add("--theme", flags->theme, "NAME", "auto, light or dark");
+      "Length of the sequence for biases and tables; default 256");
+  add("--plot", flags->plot, "FILE", "Draw a chart to this file, .svg or .png");
+  add("--theme", flags->theme, "THEME",
+      "Theme of the chart: auto, light or dark");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

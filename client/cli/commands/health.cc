@@ -1,39 +1,39 @@
-// `locus health` is what a container's health check runs, hence its own default
-// address, which is where the server beside it listens, and a single quick
-// attempt.
+// `locus health`. Container health checks run this command, so it defaults to
+// the address of the local server and makes a single attempt with a short
+// deadline.
 #include <cstdlib>
 #include <memory>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
+#include "client/cli/support/cli_errors.h"
 #include "client/cli/support/local_server_address.h"
 #include "client/cli/support/session.h"
-#include "client/cli/support/cli_errors.h"
-#include "client/base/status_macros.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] =
-    R"(Exits with 0 if the service is serving, with 1 if it is not. Without --server
-it asks the server of this machine or container, where LOCUS_LISTEN has it
-listen.
+constexpr char kHealthExamples[] =
+    R"(Exits with 0 if the service is serving and with 1 otherwise. The default of
+--server is the local server at the address of LOCUS_LISTEN.
 
 Examples:
   locus health
   locus health --server localhost:50051 --service locus.v1.AttentionService)";
 
-std::string Variable(const char* name) {
+std::string EnvironmentVariable(const char* name) {
   const char* const value = std::getenv(name);
   return value != nullptr ? value : "";
 }
 
 struct HealthFlags {
-  CommonFlags common{.server = NeighbourAt(Variable("LOCUS_LISTEN")),
-                     .timeout = "5s"};
+  CommonFlags common{
+      .server = LocalServerAddress(EnvironmentVariable("LOCUS_LISTEN")),
+      .timeout = "5s"};
   std::string service;
 };
 
@@ -75,12 +75,12 @@ absl::StatusOr<Outcome> Run(const HealthFlags& flags) {
 
 void AddHealth(CLI::App& app, Action& action) {
   CLI::App* command =
-      app.add_subcommand("health", "Ask a server whether it is serving");
-  command->footer(kExamples);
+      app.add_subcommand("health", "Check whether a server is serving");
+  command->footer(kHealthExamples);
   auto flags = std::make_shared<HealthFlags>();
   command
       ->add_option("--service", flags->service,
-                   "Ask about one service instead of all of them")
+                   "Check one service instead of the whole server")
       ->type_name("NAME");
   AddCommonFlags(*command, flags->common);
   command->callback(

@@ -3,24 +3,24 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "client/cli/commands/command.h"
-#include "client/hf_config/hf_config.h"
-#include "client/cli/render/json.h"
-#include "client/cli/support/terminal.h"
-#include "client/cli/requests/scheme_flags.h"
-#include "client/cli/render/table.h"
-#include "client/cli/support/cli_errors.h"
 #include "client/base/status_macros.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/render/json.h"
+#include "client/cli/render/table.h"
+#include "client/cli/requests/scheme_flags.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/cli/support/terminal.h"
+#include "client/hf_config/hf_config.h"
 #include "google/protobuf/text_format.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
-  locus hf-config --hf-config config.json         # the scheme of a model
-  locus hf-config --scheme 'rope { yarn { factor: 4 } }'       # the reverse
-  locus explain --hf-config config.json           # what its numbers mean)";
+constexpr char kHfConfigExamples[] = R"(Examples:
+  locus hf-config --hf-config config.json         # config.json to scheme
+  locus hf-config --scheme 'rope { yarn { factor: 4 } }'   # and back
+  locus explain --hf-config config.json           # explain its parameters)";
 
 struct HfConfigFlags {
   SchemeFlags scheme;
@@ -65,32 +65,33 @@ absl::StatusOr<Outcome> Run(const HfConfigFlags& flags) {
 void AddHfConfig(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
       "hf-config",
-      "The scheme of a model's published configuration, or the reverse");
-  command->footer(kExamples);
+      "Convert a Hugging Face config.json to a scheme, or a scheme to one");
+  command->footer(kHfConfigExamples);
   auto flags = std::make_shared<HfConfigFlags>();
   AddSchemeFlags(*command, flags->scheme);
   command
       ->add_option("-d,--dim", flags->dim,
-                   "Width of one head, where a part of it turns")
+                   "Width of one head, needed for schemes with rotary_dim")
       ->type_name("N");
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });
-  // A configuration alone asks for the same.
-  CLI::Option* alone =
-      app.add_option("--hf-config",
-                     "Say what scheme a model's config.json means; a flag of "
-                     "commands, too")
+  // Without a command, --hf-config behaves like this command.
+  CLI::Option* global =
+      app.add_option(
+             "--hf-config",
+             "Print the scheme of a model's config.json; same as `locus "
+             "hf-config`")
           ->type_name("JSON")
           ->expected(1);
-  app.callback([&app, alone, &action] {
-    if (alone->count() == 0) return;
+  app.callback([&app, global, &action] {
+    if (global->count() == 0) return;
     if (!app.get_subcommands().empty()) {
       action = []() -> absl::StatusOr<Outcome> {
-        return UsageError("--hf-config goes after the command");
+        return UsageError("--hf-config must follow the command");
       };
       return;
     }
-    action = [flags = HfConfigFlags{{.hf_config = alone->as<std::string>()}}] {
+    action = [flags = HfConfigFlags{{.hf_config = global->as<std::string>()}}] {
       return Run(flags);
     };
   });

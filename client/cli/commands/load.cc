@@ -3,29 +3,30 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
-#include "client/cli/support/interrupt.h"
-#include "client/cli/load_commands.h"
+#include "client/cli/commands/load_run.h"
 #include "client/cli/render/load_output.h"
 #include "client/cli/requests/load_plan.h"
 #include "client/cli/requests/load_request.h"
-#include "client/cli/commands/load_run.h"
-#include "client/cli/support/terminal.h"
 #include "client/cli/requests/seed_flag.h"
-#include "client/cli/support/session.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/interrupt.h"
+#include "client/cli/support/option_group.h"
+#include "client/cli/support/session.h"
+#include "client/cli/support/terminal.h"
 #include "client/load/connections.h"
 #include "client/load/units.h"
-#include "client/base/status_macros.h"
 #include "grpcpp/support/slice.h"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] =
-    R"(Calls start when they are due, whatever became of those before: latency counts
-from the intended start, service time from the actual one. The server's own
-times are shown beside them. --concurrency waits for answers instead.
+constexpr char kLoadExamples[] =
+    R"(Open loop: each call starts at its scheduled time, whether or not earlier calls
+have finished. Latency is measured from the scheduled start (no coordinated
+omission), service time from the actual start. The queue and compute times that
+the server reports are shown as well. --concurrency runs a closed loop instead.
 
 Examples:
   locus load --rate 2000 --duration 30s
@@ -33,13 +34,13 @@ Examples:
   locus load attend --payload 1MiB --concurrency 4 -o run.json -o run.csv
   locus load --ramp 100:5000 --duration 1m --fail-above p99=20ms
   locus load --steps 500,1000,2000 --duration 30s
-  locus load --replay starts.txt                  # a start time a line
+  locus load --replay starts.txt                  # one start time per line
   locus load health --rate 100 --server dns:///locus:50051
-  locus load --slo p99=5ms                        # the highest rate that holds
+  locus load --slo p99=5ms                        # the highest rate within it
   locus load compare before.json after.json
 
-Exit codes: 0 done, 1 a call failed, or a limit of --slo or --fail-above was
-not kept, 2 wrong usage. Ctrl-C ends it and reports what ran.)";
+Exit codes: 0 success, 1 a call failed or an objective of --slo or --fail-above
+was missed, 2 usage error. Ctrl-C stops the run and prints the report so far.)";
 
 struct LoadFlags {
   CommonFlags common{.timeout = "10s"};
@@ -54,14 +55,14 @@ struct LoadFlags {
   bool quiet = false;
 };
 
-absl::Status CheckFlags(const LoadFlags& flags) {
-  for (const auto& [name, value, most] :
+absl::Status ValidateFlags(const LoadFlags& flags) {
+  for (const auto& [name, value, max] :
        {std::tuple{"--connections", flags.connections, 10000},
         std::tuple{"--threads", flags.threads, 256},
         std::tuple{"--max-in-flight", flags.max_in_flight, 1000000}}) {
-    if (value < 1 || value > most) {
+    if (value < 1 || value > max) {
       return UsageError(
-          absl::StrCat(name, ": is ", value, "; must be from 1 to ", most));
+          absl::StrCat(name, ": is ", value, "; must be from 1 to ", max));
     }
   }
   if (flags.common.json && flags.format != "text") {
@@ -107,16 +108,33 @@ absl::StatusOr<LoadRunner> MakeRunner(const LoadFlags& flags,
   options.heed_pushback = flags.heed_pushback;
   CLIENT_ASSIGN_OR_RETURN(options.channels,
                           OpenChannels(flags, session, *timeout));
-  // One to each server at least.
+  // There is at least one connection to each server.
   options.setup.connections = static_cast<int>(options.channels.size());
   return runner;
 }
 
-// What makes the command fail, of a single run.
-std::vector<std::string> Failures(const std::vector<load::Limit>& limits,
+// The parsed values of --slo and --fail-above.
+struct Objectives {
+  // Objectives of the rate search; empty for a single run.
+  std::vector<load::Slo> search;
+  // Objectives that a single run must meet.
+  std::vector<load::Slo> required;
+};
+
+absl::StatusOr<Objectives> ParseObjectives(const LoadPlanFlags& flags) {
+  Objectives objectives;
+  CLIENT_ASSIGN_OR_RETURN(objectives.search, ParseSlos("--slo", flags.slo));
+  CLIENT_ASSIGN_OR_RETURN(objectives.required,
+                          ParseSlos("--fail-above", flags.fail_above));
+  return objectives;
+}
+
+// The reasons for which a single run exits with 1: missed objectives, and
+// failed calls unless an objective allows some.
+std::vector<std::string> Failures(const std::vector<load::Slo>& slos,
                                   const load::Result& result) {
-  std::vector<std::string> failures = load::Violations(limits, result);
-  if (result.statistics.failed_count() > 0 && !load::HasErrorLimit(limits)) {
+  std::vector<std::string> failures = load::Violations(slos, result);
+  if (result.statistics.failed_count() > 0 && !load::HasErrorSlo(slos)) {
     failures.push_back(
         absl::StrCat(result.statistics.failed_count(), " calls failed",
                      " (--fail-above errors=1% would allow some)"));
@@ -124,49 +142,45 @@ std::vector<std::string> Failures(const std::vector<load::Limit>& limits,
   return failures;
 }
 
+// Runs the load once, or searches for the highest rate if --slo is given.
 absl::StatusOr<load::Report> Measure(const LoadFlags& flags,
+                                     const Objectives& objectives,
                                      const LoadPlan& plan, LoadRunner& runner) {
-  CLIENT_ASSIGN_OR_RETURN(const std::vector<load::Limit> slo,
-                          ParseLimits("--slo", flags.plan.slo));
-  CLIENT_ASSIGN_OR_RETURN(const std::vector<load::Limit> limits,
-                          ParseLimits("--fail-above", flags.plan.fail_above));
-  Canceller canceller;
-  const InterruptScope interrupt([&canceller] { canceller.Cancel(); });
-  runner.options.canceller = &canceller;
-  if (slo.empty()) {
+  CancellationToken cancellation;
+  const SignalScope interrupt([&cancellation] { cancellation.Cancel(); });
+  runner.options.cancellation = &cancellation;
+  if (objectives.search.empty()) {
     load::Report report{.result = runner.Run(plan)};
-    report.violations = Failures(limits, report.result);
+    report.violations = Failures(objectives.required, report.result);
     return report;
   }
   CLIENT_ASSIGN_OR_RETURN(load::Report report,
-                          SearchRate(flags.plan, slo, runner));
+                          SearchRate(flags.plan, objectives.search, runner));
   if (!report.search->best.has_value() && !report.result.interrupted) {
     report.violations = {absl::StrCat(
-        "no rate holds ", absl::StrJoin(report.search->limits, ", "))};
+        "no rate holds ", absl::StrJoin(report.search->slos, ", "))};
   }
   return report;
 }
 
 absl::StatusOr<Outcome> Run(const LoadFlags& flags) {
-  CLIENT_RETURN_IF_ERROR(CheckFlags(flags));
+  CLIENT_RETURN_IF_ERROR(ValidateFlags(flags));
   CLIENT_ASSIGN_OR_RETURN(const LoadPlan plan, MakeLoadPlan(flags.plan));
-  for (const auto& texts : {flags.plan.slo, flags.plan.fail_above}) {
-    CLIENT_RETURN_IF_ERROR(
-        ParseLimits("--slo or --fail-above", texts).status());
-  }
+  CLIENT_ASSIGN_OR_RETURN(const Objectives objectives,
+                          ParseObjectives(flags.plan));
   CLIENT_ASSIGN_OR_RETURN(const LoadRequest request,
                           MakeLoadRequest(flags.request));
   CLIENT_ASSIGN_OR_RETURN(Session session, OpenSession(flags.common));
   CLIENT_RETURN_IF_ERROR(TryLoadRequest(request, *session.client));
-  // Its connection is none of those that were asked for.
+  // Close the connection of the trial call; the run opens its own.
   session.client.reset();
   CLIENT_ASSIGN_OR_RETURN(LoadRunner runner,
                           MakeRunner(flags, request, session));
   CLIENT_ASSIGN_OR_RETURN(const load::Report report,
-                          Measure(flags, plan, runner));
+                          Measure(flags, objectives, plan, runner));
   Outcome outcome{
       .text = FormatLoadAs(flags.common.json ? "json" : flags.format, report)};
-  // What was measured is told even where it cannot be kept.
+  // The report is printed even if a file cannot be written.
   if (const absl::Status written = WriteLoadFiles(flags.out, report);
       !written.ok()) {
     WriteError(ErrorLine(written));
@@ -176,78 +190,72 @@ absl::StatusOr<Outcome> Run(const LoadFlags& flags) {
     WriteError(violation);
   }
   if (!report.violations.empty()) outcome.exit_code = 1;
-  if (const int signal = InterruptScope::signal(); signal != 0) {
+  if (const int signal = SignalScope::signal(); signal != 0) {
     WriteError("interrupted");
     outcome.exit_code = 128 + signal;
   }
   return outcome;
 }
 
-// Adds to one group of the help.
-auto Adder(CLI::App& command, const char* group) {
-  return [&command, group](const char* name, auto& target, const char* type,
-                           const std::string& description) {
-    return command.add_option(name, target, description)
-        ->type_name(type)
-        ->group(group);
-  };
-}
-
 void AddRequestFlags(CLI::App& command, LoadRequestFlags& flags) {
   command
       .add_option(
           "rpc", flags.rpc,
-          absl::StrCat("What to call: ", absl::StrJoin(LoadRpcs(), ", ")))
+          absl::StrCat("Call to make: ", absl::StrJoin(LoadRpcs(), ", ")))
       ->type_name("CALL")
       ->capture_default_str();
-  const auto add = Adder(command, "Request");
+  const auto add = OptionGroup(command, "Request");
   add("-s,--scheme", flags.scheme, "SCHEME",
-      "As in `locus encode`; default rope, to check: all of them");
-  add("-d,--dim", flags.dim, "N", "Width of embeddings or heads; default 64");
+      "As in `locus encode`; default rope, for check-properties all schemes");
+  add("-d,--dim", flags.dim, "N",
+      "Width of the embeddings or of one head; default 64");
   add("--length", flags.length, "N",
-      "Positions, default 16, or tokens to attend to, default 32");
+      "Number of positions, default 16; for attend, of tokens, default 32");
   add("--heads", flags.head_count, "N",
-      "Default 4 of attend, as the scheme "
-      "has it of encode");
-  add("--dtype", flags.dtype, "TYPE", "float32, float64, float16 or bfloat16")
+      "Number of heads; default 4 for attend, by scheme for encode");
+  add("--dtype", flags.dtype, "TYPE",
+      "Type of tensors: float32, float64, float16 or bfloat16")
       ->capture_default_str();
   add("--payload", flags.payload, "SIZE",
-      "Tensors of this size in every request, 64KiB or 1MB, instead of a "
-      "length");
-  command.add_flag("--causal", flags.causal, "No token sees the next")
+      "Size of the tensors in a request, such as 64KiB or 1MB, instead of "
+      "--length");
+  command.add_flag("--causal", flags.causal, "Hide keys after the query")
       ->group("Request");
 }
 
 void AddPlanFlags(CLI::App& command, LoadPlanFlags& flags) {
-  const auto add = Adder(command, "Load");
+  const auto add = OptionGroup(command, "Load");
   add("-r,--rate", flags.rate, "N",
-      "Calls a second; default 1000; with --slo, where to begin: 100");
-  add("--ramp", flags.ramp, "FROM:TO", "A rate that changes all the time");
+      "Calls per second; default 1000; with --slo, the first rate, default "
+      "100");
+  add("--ramp", flags.ramp, "FROM:TO",
+      "Rate that changes linearly over the run");
   add("--steps", flags.steps, "LIST",
-      "Rates one after the other, 500,1000,2000, each for its part of the time")
+      "Rates one after another, such as 500,1000,2000, each for an equal part "
+      "of the run")
       ->delimiter(',')
       ->allow_extra_args(false);
   add("--replay", flags.replay, "FILE",
-      "Start times from a file, one a line, in seconds or with a unit");
+      "File of start times, one per line, in seconds or with a unit");
   add("-c,--concurrency", flags.concurrency, "N",
-      "Closed loop: so many calls under way, each followed by the next");
+      "Closed loop: keep N calls in flight");
   command
       .add_flag("--poisson", flags.poisson,
-                "Calls come at random, as from many callers")
+                "Poisson arrivals, as from many independent callers")
       ->group("Load");
-  AddSeedFlag(command, flags.seed, "Of --poisson; default 0", "Load");
+  AddSeedFlag(command, flags.seed, "Seed of --poisson; default 0", "Load");
   add("-t,--duration", flags.duration, "TIME",
-      "How long to measure; default 10s, each trial of --slo 3s");
+      "Measured time; default 10s, for each trial of --slo 3s");
   add("--warm-up", flags.warm_up, "TIME",
-      "Before that, calls that do not count; default 1s, of a replay none");
-  const auto limit = Adder(command, "Limits");
-  limit("--slo", flags.slo, "LIMIT",
-        "Search the highest rate that keeps p99=5ms, p99.9=20ms, mean=1ms, "
-        "max=1s or errors=0.1%; may be repeated")
+      "Time before that, not measured; default 1s, for --replay 0");
+  const auto objective = OptionGroup(command, "Objectives");
+  objective("--slo", flags.slo, "SLO",
+            "Search for the highest rate within p99=5ms, p99.9=20ms, mean=1ms, "
+            "max=1s or errors=0.1%; may be repeated")
       ->allow_extra_args(false);
-  limit("--max-rate", flags.max_rate, "N", "Search no further");
-  limit("--fail-above", flags.fail_above, "LIMIT",
-        "Exit with 1 if the run does not keep this; may be repeated")
+  objective("--max-rate", flags.max_rate, "N", "Maximum rate of the search");
+  objective("--fail-above", flags.fail_above, "SLO",
+            "Exit with 1 if the run misses this objective; may be repeated")
       ->allow_extra_args(false);
 }
 
@@ -255,35 +263,37 @@ void AddPlanFlags(CLI::App& command, LoadPlanFlags& flags) {
 
 void AddLoad(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "load", "Call at a given rate, and measure what callers would see");
-  command->footer(kExamples);
+      "load", "Load test: call at a given rate and measure latency");
+  command->footer(kLoadExamples);
   auto flags = std::make_shared<LoadFlags>();
   AddRequestFlags(*command, flags->request);
   AddPlanFlags(*command, flags->plan);
-  const auto client = Adder(*command, "Client");
+  const auto client = OptionGroup(*command, "Client");
   client("--connections", flags->connections, "N",
-         "Sockets to the server; to several, to each in turn")
+         "Number of connections; with several servers, distributed over them")
       ->capture_default_str();
   client("--threads", flags->threads, "N",
-         "Pairs of threads that send and receive")
+         "Number of thread pairs; in each, one sends and one receives")
       ->capture_default_str();
   client("--max-in-flight", flags->max_in_flight, "N",
-         "More calls than this at once have to wait; their latency counts all "
-         "the same")
+         "Maximum number of calls in flight; later calls wait, and their "
+         "latency includes the wait")
       ->capture_default_str();
   command
       ->add_flag("--heed-pushback", flags->heed_pushback,
-                 "Send nothing over a connection while the server asks it to "
-                 "wait; what is due counts as refused")
+                 "Send nothing over a connection until the retry delay of a "
+                 "rejection has passed; calls due meanwhile count as withheld")
       ->group("Client");
   command
       ->add_option("--format", flags->format,
-                   "Of standard output: text, json, csv or prometheus")
+                   "Format of standard output: text, json, csv or prometheus")
       ->type_name("FORMAT")
       ->capture_default_str();
   command
-      ->add_option("-o,--out", flags->out,
-                   "Also write .json, .csv, .prom or .txt; may be repeated")
+      ->add_option(
+          "-o,--out", flags->out,
+          "Also write the report to a .json, .csv, .prom or .txt file; may be "
+          "repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_flag("-q,--quiet", flags->quiet, "Show no progress");

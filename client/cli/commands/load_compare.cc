@@ -2,27 +2,28 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "client/cli/commands/command.h"
-#include "client/cli/load_commands.h"
-#include "client/cli/render/load_table.h"
-#include "client/cli/support/terminal.h"
-#include "client/cli/support/cli_errors.h"
-#include "client/io/file.h"
 #include "client/base/status_macros.h"
+#include "client/cli/commands/command.h"
+#include "client/cli/render/load_table.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/cli/support/terminal.h"
+#include "client/io/file.h"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] =
-    R"(Figures are the same if their 95 % intervals overlap, counted as if calls were
-independent. Exits with 1 if a figure is worse by more than --fail-above.
+constexpr char kLoadCompareExamples[] =
+    R"(Two figures count as the same if their 95 % confidence intervals overlap; the
+intervals assume independent calls. Exits with 1 if a figure grew by more than
+its --fail-above.
 
 Examples:
   locus load --rate 1000 -o before.json
   locus load --rate 1000 -o after.json
   locus load compare before.json after.json --fail-above p99=10%)";
 
-// Histograms have some thousand bins, and a run as many seconds as an hour.
+// Enough for histograms of a few thousand bins and one row per second of a run
+// of several hours.
 constexpr int64_t kMaxRunBytes = int64_t{64} << 20;
 
 struct CompareFlags {
@@ -61,19 +62,21 @@ absl::StatusOr<Outcome> Run(const CompareFlags& flags) {
 }  // namespace
 
 void AddLoadCompare(CLI::App& load, Action& action) {
-  CLI::App* command =
-      load.add_subcommand("compare", "Put two saved runs side by side");
-  command->footer(kExamples);
+  CLI::App* command = load.add_subcommand("compare", "Compare two saved runs");
+  command->footer(kLoadCompareExamples);
   auto flags = std::make_shared<CompareFlags>();
-  command->add_option("before", flags->before, "A run saved as .json")
+  command
+      ->add_option("before", flags->before,
+                   "The first run, saved with -o FILE.json")
       ->type_name("FILE")
       ->required();
-  command->add_option("after", flags->after, "Another")
+  command->add_option("after", flags->after, "The second run")
       ->type_name("FILE")
       ->required();
   command
-      ->add_option("--fail-above", flags->fail_above,
-                   "Exit with 1 if this figure grew by more; may be repeated")
+      ->add_option(
+          "--fail-above", flags->fail_above,
+          "Exit with 1 if the figure grew by more than this; may be repeated")
       ->type_name("FIGURE=GROWTH")
       ->allow_extra_args(false);
   command->callback(

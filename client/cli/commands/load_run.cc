@@ -3,28 +3,28 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/support/terminal.h"
 #include "client/load/progress_line.h"
-#include "client/load/units.h"
 #include "client/load/rate_search.h"
-#include "client/base/status_macros.h"
+#include "client/load/units.h"
 
 namespace locus::client {
 namespace {
 
-load::Trial TrialOf(double rate, const std::vector<load::Limit>& limits,
+load::Trial TrialOf(double rate, const std::vector<load::Slo>& slos,
                     const load::Result& result) {
   load::Trial trial{.rate = rate,
                     .throughput = result.Throughput(),
-                    .violations = load::Violations(limits, result)};
-  trial.holds = trial.violations.empty();
+                    .violations = load::Violations(slos, result)};
+  trial.meets_slos = trial.violations.empty();
   return trial;
 }
 
 }  // namespace
 
 load::Result LoadRunner::Run(const LoadPlan& plan, const std::string& prefix) {
-  load::LiveReporter live(
+  load::ProgressLine progress(
       {.columns = ErrorColumns(),
        .quiet = quiet,
        .warm_up_seconds = load::ToSeconds(plan.warm_up_nanos),
@@ -39,23 +39,23 @@ load::Result LoadRunner::Run(const LoadPlan& plan, const std::string& prefix) {
   options.concurrency = plan.concurrency;
   options.warm_up_nanos = plan.warm_up_nanos;
   options.length_nanos = plan.length_nanos;
-  options.on_interval = [&live](const load::Interval& interval) {
-    live.On(interval);
+  options.on_interval = [&progress](const load::Interval& interval) {
+    progress.Update(interval);
   };
   load::Result result = load::RunLoad(options);
-  live.Finish();
+  progress.Clear();
   return result;
 }
 
 absl::StatusOr<load::Report> SearchRate(const LoadPlanFlags& flags,
-                                        std::vector<load::Limit> limits,
+                                        std::vector<load::Slo> slos,
                                         LoadRunner& runner) {
-  if (!load::HasErrorLimit(limits)) {
-    limits.push_back(load::ParseLimit("errors=0.1%").value());
+  if (!load::HasErrorSlo(slos)) {
+    slos.push_back(load::ParseSlo("errors=0.1%").value());
   }
   load::Report report{.search = load::Search()};
   load::Search& search = *report.search;
-  for (const load::Limit& limit : limits) search.limits.push_back(limit.text);
+  for (const load::Slo& slo : slos) search.slos.push_back(slo.text);
   load::RateSearchOptions options;
   if (flags.rate.has_value()) options.first_rate = *flags.rate;
   if (flags.max_rate.has_value()) options.max_rate = *flags.max_rate;
@@ -66,11 +66,11 @@ absl::StatusOr<load::Report> SearchRate(const LoadPlanFlags& flags,
     CLIENT_ASSIGN_OR_RETURN(const LoadPlan plan, MakeLoadPlan(trial_flags));
     load::Result result =
         runner.Run(plan, absl::StrCat("at ", load::FormatRate(*rate), "/s: "));
-    // What was cut short proves nothing.
+    // An interrupted trial says nothing about its rate.
     const bool interrupted = result.interrupted;
-    load::Trial trial = TrialOf(*rate, limits, result);
-    if (!interrupted) steps.Report(trial.holds);
-    if (trial.holds || !steps.best().has_value()) {
+    load::Trial trial = TrialOf(*rate, slos, result);
+    if (!interrupted) steps.Report(trial.meets_slos);
+    if (trial.meets_slos || !steps.best().has_value()) {
       report.result = std::move(result);
     }
     search.trials.push_back(std::move(trial));

@@ -1,4 +1,5 @@
-// One load, or the search for the highest rate that holds.
+// Runs of `locus load`: a single run, or the search for the highest rate that
+// meets the SLOs.
 #pragma once
 
 #include <functional>
@@ -11,21 +12,23 @@
 
 namespace locus::client {
 
-// What does not depend on the plan. Says how it goes on standard error unless
-// `quiet`.
+// Runs load plans with common settings. Writes progress to standard error
+// unless `quiet` is set.
 struct LoadRunner {
+  // Settings that do not depend on the plan: target, channels, threads. Run()
+  // sets the others.
   load::RunOptions options;
   bool quiet = false;
 
-  // `prefix` stands before every line that says how it goes.
+  // Runs `plan`. `prefix` is put in front of every progress line.
   load::Result Run(const LoadPlan& plan, const std::string& prefix = "");
 };
 
-// Tries rates until it knows the highest that keeps the limits, which include
-// one on errors: 0.1 % unless they have their own. `flags` make the plan of
-// each trial.
+// Searches for the highest rate that meets `slos`. Adds errors=0.1% to them
+// unless they bound the errors already. The plan of each trial is made from
+// `flags` with the rate of the trial.
 absl::StatusOr<load::Report> SearchRate(const LoadPlanFlags& flags,
-                                        std::vector<load::Limit> limits,
+                                        std::vector<load::Slo> slos,
                                         LoadRunner& runner);
 
 }  // namespace locus::client

@@ -4,32 +4,32 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/requests/attend_request.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/encoding_charts.h"
-#include "client/cli/support/terminal.h"
+#include "client/cli/requests/attend_request.h"
 #include "client/cli/requests/positions.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/requests/seed_flag.h"
+#include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 #include "client/cli/support/suggest.h"
-#include "client/cli/support/cli_errors.h"
+#include "client/cli/support/terminal.h"
 #include "client/io/file.h"
 #include "client/plot/file.h"
-#include "client/base/status_macros.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] = R"(Kinds:
+constexpr char kPlotExamples[] = R"(Kinds:
   heatmap     the table that is added to embeddings
-  similarity  the cosine between the codes of any two positions; for rotations,
-              between a vector of ones turned for one position and for the other
+  similarity  the cosine between the codes of two positions; for rotations,
+              between a vector of ones rotated for either position
   waveforms   channels over positions; for rotations, cosine and sine of pairs
-  bias        what is added to the scores, head by head
-  attention   who looks at whom among words
+  bias        the bias added to the scores, one panel per head
+  attention   the attention weights among words, one panel per head
 
 Examples:
   locus plot heatmap --scheme sinusoidal --dim 128 --out table.svg
@@ -39,13 +39,13 @@ Examples:
   locus plot attention --scheme rope --tokens "the cat sat on the mat" --causal \
     --out attention.png --theme dark
 
-SVG follows the reader's light or dark theme unless --theme says which; PNG is
-light unless it says dark.)";
+With --theme auto, SVG follows the light or dark theme of the viewer, and PNG is
+light.)";
 
 struct PlotFlags {
   CommonFlags common;
   std::string kind;
-  // The scheme, words and the layer's settings.
+  // The scheme, and the tokens and layer of an attention chart.
   AttendFlags attend;
   std::string positions = "0:128";
   std::vector<int64_t> channels;
@@ -60,7 +60,7 @@ const std::vector<std::string>& Kinds() {
   return *kinds;
 }
 
-FlagHints Hints() {
+FlagHints PlotHints() {
   return {{"positions", "--positions"},   {"dim", "--dim"},
           {"head_count", "--heads"},      {"module.head_count", "--heads"},
           {"module.dim", "--dim"},        {"module.tokens", "--tokens"},
@@ -68,38 +68,39 @@ FlagHints Hints() {
           {"scheme", "--scheme"}};
 }
 
-absl::Status CheckFlags(const PlotFlags& flags) {
+absl::Status ValidateFlags(const PlotFlags& flags) {
   if (std::find(Kinds().begin(), Kinds().end(), flags.kind) == Kinds().end()) {
     return UsageError(absl::StrCat("there is no kind \"", flags.kind, "\"",
                                    DidYouMean(flags.kind, Kinds()), " (kinds: ",
                                    absl::StrJoin(Kinds(), ", "), ")"));
   }
   if (flags.kind == "attention" && flags.attend.tokens.empty()) {
-    return UsageError("attention needs words: --tokens \"the cat sat\"");
+    return UsageError(
+        "attention needs words, such as --tokens \"the cat sat\"");
   }
   if (flags.kind != "attention" && !flags.attend.tokens.empty()) {
     return UsageError(
-        absl::StrCat("--tokens goes with attention, not with ", flags.kind));
+        absl::StrCat("--tokens needs the kind attention, not ", flags.kind));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<plot::Scene> PictureOfWords(const PlotFlags& flags,
-                                           const PictureOptions& options) {
+absl::StatusOr<plot::Scene> DrawAttention(const PlotFlags& flags,
+                                          const ChartOptions& options) {
   AttendFlags attend = flags.attend;
   attend.return_weights = true;
   CLIENT_ASSIGN_OR_RETURN(const AttendPlan plan, MakeAttendPlan(attend));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const absl::StatusOr<v1::AttendResponse> response =
       session.client->Attend(plan.request);
-  if (!response.ok()) return WithFlagHint(response.status(), Hints());
+  if (!response.ok()) return WithFlagHint(response.status(), PlotHints());
   CLIENT_RETURN_IF_ERROR(CheckTensor(response->weights()));
   const auto& tokens = plan.request.module().tokens();
-  return AttentionPicture(options, {tokens.begin(), tokens.end()},
-                          plan.request.options(), response->weights());
+  return AttentionChart(options, {tokens.begin(), tokens.end()},
+                        plan.request.options(), response->weights());
 }
 
-absl::Status CheckResponse(const v1::EncodeResponse& response) {
+absl::Status CheckEncoding(const v1::EncodeResponse& response) {
   if (response.has_additive()) return CheckTensor(response.additive().table());
   if (response.has_bias()) return CheckTensor(response.bias().bias());
   if (!response.has_rotation()) return absl::OkStatus();
@@ -107,35 +108,36 @@ absl::Status CheckResponse(const v1::EncodeResponse& response) {
   return CheckTensor(response.rotation().sin());
 }
 
-// Which sizes a scheme needs, the server knows: what it misses is filled in.
+// Calls Encode. If the server reports that the dimension or the number of heads
+// is missing, sets a default in `request` and calls again.
 absl::StatusOr<v1::EncodeResponse> EncodeWithDefaults(
     Client& client, v1::EncodeRequest& request) {
-  constexpr int64_t kDim = 64;
-  constexpr int64_t kHeads = 4;
+  constexpr int64_t kDefaultDim = 64;
+  constexpr int64_t kDefaultHeadCount = 4;
   while (true) {
     absl::StatusOr<v1::EncodeResponse> response = client.Encode(request);
     const std::vector<FieldViolation> violations =
         FieldViolations(response.status());
-    const auto misses = [&violations](absl::string_view field) {
+    const auto lacks = [&violations](absl::string_view field) {
       return !violations.empty() && violations.front().field == field;
     };
-    if (misses("dim") && request.dim() == 0) {
-      request.set_dim(kDim);
-    } else if (misses("head_count") && request.head_count() == 0) {
-      request.set_head_count(kHeads);
+    if (lacks("dim") && request.dim() == 0) {
+      request.set_dim(kDefaultDim);
+    } else if (lacks("head_count") && request.head_count() == 0) {
+      request.set_head_count(kDefaultHeadCount);
     } else {
       return response;
     }
   }
 }
 
-absl::StatusOr<plot::Scene> PictureOfScheme(const PlotFlags& flags,
-                                            const v1::Scheme& scheme,
-                                            PictureOptions options) {
+absl::StatusOr<plot::Scene> DrawScheme(const PlotFlags& flags,
+                                       const v1::Scheme& scheme,
+                                       ChartOptions options) {
   auto positions = ParsePositions(flags.positions);
   if (!positions.ok()) return AsUsage(positions.status(), "--positions");
   if (PositionCount(*positions) == 0) {
-    return UsageError("--positions: there are none to draw");
+    return UsageError("--positions: is empty; give at least one position");
   }
   options.positions = *positions;
   v1::EncodeRequest request;
@@ -146,29 +148,29 @@ absl::StatusOr<plot::Scene> PictureOfScheme(const PlotFlags& flags,
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const absl::StatusOr<v1::EncodeResponse> response =
       EncodeWithDefaults(*session.client, request);
-  if (!response.ok()) return WithFlagHint(response.status(), Hints());
-  CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
+  if (!response.ok()) return WithFlagHint(response.status(), PlotHints());
+  CLIENT_RETURN_IF_ERROR(CheckEncoding(*response));
   options.dim = request.dim();
-  if (flags.kind == "heatmap") return HeatmapPicture(options, *response);
-  if (flags.kind == "similarity") return SimilarityPicture(options, *response);
-  if (flags.kind == "bias") return BiasPicture(options, *response);
-  return WaveformPicture(options, *response, flags.channels);
+  if (flags.kind == "heatmap") return HeatmapChart(options, *response);
+  if (flags.kind == "similarity") return SimilarityChart(options, *response);
+  if (flags.kind == "bias") return BiasChart(options, *response);
+  return WaveformChart(options, *response, flags.channels);
 }
 
 absl::StatusOr<Outcome> Run(const PlotFlags& flags) {
-  CLIENT_RETURN_IF_ERROR(CheckFlags(flags));
+  CLIENT_RETURN_IF_ERROR(ValidateFlags(flags));
   const absl::StatusOr<plot::Format> format = plot::FormatOfPath(flags.out);
   if (!format.ok()) return AsUsage(format.status(), "--out");
   const absl::StatusOr<plot::Theme> theme = plot::ParseTheme(flags.theme);
   if (!theme.ok()) return AsUsage(theme.status(), "--theme");
   CLIENT_ASSIGN_OR_RETURN(const v1::Scheme scheme,
                           ReadScheme(flags.attend.scheme));
-  const PictureOptions options{.title = flags.title,
-                               .scheme_name = SchemeName(scheme)};
+  const ChartOptions options{.title = flags.title,
+                             .scheme_name = SchemeName(scheme)};
   CLIENT_ASSIGN_OR_RETURN(const plot::Scene scene,
                           flags.kind == "attention"
-                              ? PictureOfWords(flags, options)
-                              : PictureOfScheme(flags, scheme, options));
+                              ? DrawAttention(flags, options)
+                              : DrawScheme(flags, scheme, options));
   CLIENT_ASSIGN_OR_RETURN(const std::string bytes,
                           plot::Render(scene, *format, *theme));
   if (flags.out == "-") return Outcome{.text = bytes};
@@ -181,48 +183,59 @@ void AddLayerFlags(CLI::App& command, PlotFlags& flags) {
                               const char* description) {
     return command.add_option(name, target, description)->type_name(type);
   };
-  add("-p,--positions", flags.positions, "LIST", "0:256, 0,5,9 or @ids.npy")
+  add("-p,--positions", flags.positions, "LIST",
+      "Positions: 0:256, 0,5,9 or @ids.npy")
       ->capture_default_str();
   add("-d,--dim", flags.attend.dim, "N",
-      "Width of the embeddings, or of one head; default 64");
+      "Width of the embeddings or of one head; default 64");
   add("--heads", flags.attend.head_count, "N",
-      "Heads of a bias, default 4, or of the layer, default 1");
+      "Number of heads; default 4 for bias, 1 for attention");
   add("--channels", flags.channels, "LIST",
-      "Of waveforms: which channels or pairs, 0,8,16")
+      "Channels or pairs of waveforms, such as 0,8,16")
       ->delimiter(',')
       ->allow_extra_args(false);
-  add("-t,--tokens", flags.attend.tokens, "WORDS", "Of attention: the words")
+  add("-t,--tokens", flags.attend.tokens, "WORDS",
+      "Words separated by spaces, for attention")
       ->group("Attention");
   command
       .add_flag("--causal", flags.attend.causal, "Hide keys after the query")
       ->group("Attention");
   add("--window", flags.attend.window, "N",
-      "Hide keys at this distance or further")
+      "Hide keys at a distance of N or more")
       ->group("Attention");
   AddSeedFlag(command, flags.attend.seed,
-              "Draws the layer's weights; default 0", "Attention");
+              "Seed of the random layer weights; default 0", "Attention");
 }
 
 }  // namespace
 
 void AddPlot(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("plot", "Draw a scheme as SVG or PNG");
-  command->footer(kExamples);
+  CLI::App* command =
+      app.add_subcommand("plot", "Draw a chart of a scheme as SVG or PNG");
+  command->footer(kPlotExamples);
   auto flags = std::make_shared<PlotFlags>();
-  command->add_option("kind", flags->kind, absl::StrJoin(Kinds(), ", "))
+  command
+      ->add_option(
+          "kind", flags->kind,
+          absl::StrCat("Kind of chart: ", absl::StrJoin(Kinds(), ", ")))
       ->type_name("KIND")
       ->required();
   AddSchemeFlags(*command, flags->attend.scheme);
   AddLayerFlags(*command, *flags);
   command
-      ->add_option("-o,--out", flags->out,
-                   "File to write, .svg or .png; - is SVG on standard output")
+      ->add_option(
+          "-o,--out", flags->out,
+          "File for the chart, .svg or .png; - is SVG on standard output")
       ->type_name("FILE")
       ->required();
-  command->add_option("--theme", flags->theme, "auto, light or dark")
+  command
+      ->add_option("--theme", flags->theme,
+                   "Theme of the chart: auto, light or dark")
       ->type_name("THEME")
       ->capture_default_str();
-  command->add_option("--title", flags->title, "Instead of our own")
+  command
+      ->add_option("--title", flags->title,
+                   "Title of the chart; default: derived from the scheme")
       ->type_name("TEXT");
   AddServiceFlags(*command, flags->common);
   command->callback(

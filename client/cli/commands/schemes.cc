@@ -6,21 +6,21 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
-#include "client/cli/support/session.h"
-#include "client/cli/support/suggest.h"
 #include "client/cli/render/table.h"
 #include "client/cli/support/cli_errors.h"
-#include "client/base/status_macros.h"
+#include "client/cli/support/session.h"
+#include "client/cli/support/suggest.h"
 
 namespace locus::client {
 namespace {
 
-constexpr char kExamples[] = R"(Examples:
+constexpr char kSchemesExamples[] = R"(Examples:
   locus schemes
   locus schemes rope
-  locus schemes --markdown                # the table of the README
+  locus schemes --markdown                # the table in docs/schemes.md
   locus schemes --json --server localhost:50051)";
 
 struct SchemesFlags {
@@ -29,7 +29,7 @@ struct SchemesFlags {
   bool markdown = false;
 };
 
-// "SCHEME_SITE_QUERIES_AND_KEYS" as "queries and keys".
+// Turns "SCHEME_SITE_QUERIES_AND_KEYS" into "queries and keys".
 std::string Words(const std::string& value, absl::string_view prefix) {
   return absl::StrReplaceAll(
       absl::AsciiStrToLower(absl::string_view(value).substr(prefix.size())),
@@ -86,8 +86,9 @@ std::string FormatOne(const v1::SchemeDescription& scheme) {
   return absl::StrCat(text, "\n", FormatRows(rows));
 }
 
-// "`base`, `layout` (interleaved, halves), and one scaling: `linear`, `ntk`":
-// what is inside a group is left to the description of the scheme.
+// The parameters of a scheme in one cell of the table: "`base`, `layout`
+// (interleaved, halves), and at most one scaling: `linear`, `ntk`". Parameters
+// inside a group are left out.
 std::string MarkdownParameters(const v1::SchemeDescription& scheme) {
   std::vector<std::string> names;
   std::vector<std::string> groups;
@@ -161,13 +162,15 @@ absl::StatusOr<Outcome> Run(const SchemesFlags& flags) {
 
 void AddSchemes(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand(
-      "schemes", "List the schemes, or describe one in detail");
-  command->footer(kExamples);
+      "schemes", "List all schemes, or describe one in detail");
+  command->footer(kSchemesExamples);
   auto flags = std::make_shared<SchemesFlags>();
-  command->add_option("name", flags->name, "Describe this scheme")
+  command
+      ->add_option("name", flags->name,
+                   "Scheme to describe; default: list all schemes")
       ->type_name("NAME");
   command->add_flag("--markdown", flags->markdown,
-                    "The table of all schemes in Markdown");
+                    "Print the list as a Markdown table");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -17,7 +17,7 @@ void AddVersion(CLI::App& app, Action& action) {
   CLI::App* command = app.add_subcommand("version", "Print the version");
   command->footer("Examples:\n  locus version\n  locus version --json");
   auto json = std::make_shared<bool>(false);
-  command->add_flag("--json", *json, "Print JSON");
+  command->add_flag("--json", *json, "Print JSON instead of text");
   command->callback([json, &action] {
     action = [json]() -> absl::StatusOr<Outcome> {
       if (!*json) return Outcome{.text = VersionLine() + "\n"};

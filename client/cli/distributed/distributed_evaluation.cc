@@ -9,41 +9,54 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/cli/support/embedded_server.h"
-#include "client/cli/support/interrupt.h"
-#include "client/cli/support/cli_errors.h"
-#include "client/cli/distributed/part_scheduler.h"
 #include "client/base/status_macros.h"
+#include "client/cli/distributed/evaluation_parts.h"
+#include "client/cli/distributed/part_scheduler.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/cli/support/interrupt.h"
+#include "locus/client/errors.h"
+#include "server/rpc/status.h"
 
 namespace locus::client {
 namespace {
 
-// A server that vanished without a word is missed after about so long.
+// A server that disappears without closing its connection is detected after
+// about this time.
 constexpr absl::Duration kKeepalive = absl::Seconds(30);
 
+// A part of the evaluation, and the results received for it.
 struct Part {
   v1::EvaluateExtrapolationRequest request;
-  // What is asked for; the first `received` of them have their metrics.
+  // The expected cells. The first `received` of them have metrics.
   std::vector<v1::EvaluationCell> cells;
   size_t received = 0;
+  // Completed share of the part, from 0 to 1.
   double done_share = 0;
 };
 
+// A connection to one server.
 struct Server {
   std::string address;
   Session session;
-  Canceller canceller;
-  // The part it is at; none: -1.
+  CancellationToken cancellation;
+  // Index of the part that the server is running; -1 if there is none.
   int part = -1;
 };
 
+// Converts an error of the server's own code to the form in which a client
+// receives it.
+absl::Status FromServer(const absl::Status& status) {
+  return FromGrpc(server::ToGrpcStatus(status));
+}
+
+// The name of a run, such as "rope seed 1".
 std::string NameOf(const Part& part) {
   return absl::StrCat(part.cells.front().scheme_name(), " seed ",
                       part.request.seed());
 }
 
-// The server's words with its address in front, if they do not name it anyway.
-absl::Status From(const Server& server, const absl::Status& status) {
+// Puts the address of the server in front of its error message.
+absl::Status WithAddress(const Server& server, const absl::Status& status) {
   absl::Status named(status.code(),
                      absl::StrCat(server.address, ": ", status.message()));
   status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
@@ -52,42 +65,47 @@ absl::Status From(const Server& server, const absl::Status& status) {
   return named;
 }
 
-// Whether the server is at fault, not the request: it is busy or leaving, or
-// said nothing at all. What a server says has a number; gRPC's own words for a
-// connection that broke have none.
-bool MayRetry(const absl::Status& status, const CallInfo& info) {
+// Whether another server may succeed: this one is overloaded, shutting down or
+// unreachable. Responses of a server carry a request id; errors that gRPC
+// reports for a broken connection do not.
+bool IsRetryable(const absl::Status& status, const CallInfo& info) {
   if (absl::IsUnavailable(status)) return true;
   return info.request_id.empty() &&
          (absl::IsCancelled(status) || absl::IsInternal(status) ||
           absl::IsUnknown(status));
 }
 
-class SpreadCall {
+// One evaluation in progress: the parts, the servers, and the cells received so
+// far. Run() calls RunPart() on one thread per server.
+class DistributedCall {
  public:
-  SpreadCall(std::vector<Part> parts,
-             std::vector<std::unique_ptr<Server>> servers, absl::Time deadline,
-             ProgressReporter& reporter)
+  DistributedCall(std::vector<Part> parts,
+                  std::vector<std::unique_ptr<Server>> servers,
+                  absl::Time deadline, ProgressReporter& reporter)
       : parts_(std::move(parts)),
         servers_(std::move(servers)),
         start_(absl::Now()),
         deadline_(deadline),
         reporter_(reporter),
-        spread_(static_cast<int>(servers_.size()),
-                static_cast<int>(parts_.size()), RetryPolicy{}) {
-    spread_.OnStop([this] {
-      for (const auto& server : servers_) server->canceller.Cancel();
+        scheduler_(static_cast<int>(servers_.size()),
+                   static_cast<int>(parts_.size()), RetryPolicy{}) {
+    scheduler_.OnStop([this] {
+      for (const auto& server : servers_) server->cancellation.Cancel();
     });
   }
 
+  // Runs all parts and returns when no call is active any more. Call once.
   absl::Status Run() {
-    absl::Status status = spread_.Run(
-        [this](int server, int part) { return DoPart(server, part); });
+    absl::Status status = scheduler_.Run(
+        [this](int server, int part) { return RunPart(server, part); });
     const std::lock_guard lock(mutex_);
     reporter_.Finish();
     return status;
   }
-  void Cancel() { spread_.Stop(absl::CancelledError("interrupted")); }
+  // Cancels all calls. Thread-safe.
+  void Cancel() { scheduler_.Stop(absl::CancelledError("interrupted")); }
 
+  // All cells received, in the order of the parts. Call after Run().
   std::vector<v1::EvaluationCell> cells() const {
     std::vector<v1::EvaluationCell> cells;
     for (const Part& part : parts_) {
@@ -96,62 +114,65 @@ class SpreadCall {
     }
     return cells;
   }
+  // The manifests of the parts. Call after Run().
   const std::vector<std::string>& manifests() const { return manifests_; }
 
  private:
-  Spread::Attempt DoPart(int server_number, int part_number) {
+  PartScheduler::Attempt RunPart(int server_number, int part_number) {
     Server& server = *servers_[server_number];
     Part& part = parts_[part_number];
-    const absl::Duration time = deadline_ - absl::Now();
-    if (time <= absl::ZeroDuration()) return TimeIsUp();
-    Begin(server, part_number);
+    const absl::Duration timeout = deadline_ - absl::Now();
+    if (timeout <= absl::ZeroDuration()) return DeadlineExceeded();
+    StartPart(server, part_number);
     std::optional<v1::EvaluationSummary> summary;
     size_t count = 0;
-    absl::Status broken;
+    absl::Status invalid;
     CallInfo info;
     absl::Status status = server.session.client->EvaluateExtrapolation(
         part.request,
         [&](const v1::EvaluateExtrapolationResponse& event) {
           if (event.has_cell()) {
-            broken = Keep(event.cell(), count++, server, &part);
+            invalid = StoreCell(event.cell(), count++, server, &part);
           }
           if (event.has_progress()) OnProgress(event.progress(), server, &part);
           if (event.has_summary()) summary = event.summary();
-          return broken.ok();
+          return invalid.ok();
         },
-        {.timeout = time, .info = &info, .canceller = &server.canceller});
-    if (!broken.ok()) return {.status = broken};
-    if (!status.ok()) return Lose(status, info, server, part);
+        {.timeout = timeout,
+         .info = &info,
+         .cancellation = &server.cancellation});
+    if (!invalid.ok()) return {.status = invalid};
+    if (!status.ok()) return HandleFailure(status, info, server, part);
     if (!summary.has_value()) {
       return {.status = absl::InternalError(
                   absl::StrCat(server.address, " sent no summary"))};
     }
-    return Finish(*summary, time, count, server, &part);
+    return FinishPart(*summary, timeout, count, server, &part);
   }
 
-  void Begin(Server& server, int part) {
+  void StartPart(Server& server, int part) {
     const std::lock_guard lock(mutex_);
     server.part = part;
     parts_[part].done_share = 0;
   }
 
-  // The cells of a part come in the order in which they are expected.
-  absl::Status Keep(const v1::EvaluationCell& cell, size_t n,
-                    const Server& server, Part* part) {
+  // Stores cell `n` of a part. Returns an error if it is not the expected one.
+  absl::Status StoreCell(const v1::EvaluationCell& cell, size_t n,
+                         const Server& server, Part* part) {
     const std::lock_guard lock(mutex_);
     if (n >= part->cells.size() ||
         cell.eval_length() != part->cells[n].eval_length()) {
       return absl::InternalError(absl::StrCat(
           server.address, " sent a cell of length ", cell.eval_length(),
-          ", which is not the next one; is it of another version?"));
+          ", which was not expected; it may run another version"));
     }
     v1::EvaluationCell& kept = part->cells[n];
     *kept.mutable_metrics() = cell.metrics();
     if (cell.has_attention_map()) {
       *kept.mutable_attention_map() = cell.attention_map();
     }
-    // Another server may have come further before it was lost, and the cells
-    // are the same.
+    // A server that failed may have sent this cell before, with the same
+    // values.
     if (n >= part->received) {
       part->received = n + 1;
       v1::EvaluateExtrapolationResponse event;
@@ -164,71 +185,75 @@ class SpreadCall {
   void OnProgress(const v1::EvaluationProgress& progress, const Server& server,
                   Part* part) {
     const std::lock_guard lock(mutex_);
-    // The last word of a run is not the last of its part, which also tests.
+    // Testing follows training, so a part is not complete with its last step.
     part->done_share =
         std::min(0.95, progress.step_count() > 0
                            ? static_cast<double>(progress.step()) /
                                  static_cast<double>(progress.step_count())
                            : 0.0);
-    reporter_.OnSpread(Standing(), NameOf(*part), server.address,
-                       progress.step_count(), absl::Now());
+    reporter_.OnDistributed(CurrentProgress(), NameOf(*part), server.address,
+                            progress.step_count(), absl::Now());
   }
 
-  // Holds the mutex.
-  SpreadProgress Standing() const {
-    SpreadProgress standing;
-    standing.run_count = static_cast<int>(parts_.size());
+  // The caller must hold the mutex.
+  DistributedProgress CurrentProgress() const {
+    DistributedProgress progress;
+    progress.run_count = static_cast<int>(parts_.size());
     double done = 0;
     for (const Part& part : parts_) {
-      if (part.done_share == 1) ++standing.done_runs;
+      if (part.done_share == 1) ++progress.done_runs;
       done += part.done_share;
     }
     for (const auto& server : servers_) {
-      if (server->part >= 0) ++standing.working_servers;
+      if (server->part >= 0) ++progress.working_servers;
     }
-    standing.done_share = done / static_cast<double>(parts_.size());
-    standing.elapsed = absl::Now() - start_;
-    return standing;
+    progress.done_share = done / static_cast<double>(parts_.size());
+    progress.elapsed = absl::Now() - start_;
+    return progress;
   }
 
-  static Spread::Attempt TimeIsUp() {
-    return {.status = absl::DeadlineExceededError("time is up")};
+  static PartScheduler::Attempt DeadlineExceeded() {
+    return {.status = absl::DeadlineExceededError("the deadline passed")};
   }
 
-  Spread::Attempt Lose(const absl::Status& status, const CallInfo& info,
-                       Server& server, Part& part) {
+  // Handles a call that failed.
+  PartScheduler::Attempt HandleFailure(const absl::Status& status,
+                                       const CallInfo& info, Server& server,
+                                       Part& part) {
     const std::lock_guard lock(mutex_);
     server.part = -1;
     part.done_share = 0;
-    Spread::Attempt attempt;
-    attempt.status = info.request_id.empty() ? status : From(server, status);
-    attempt.may_retry = !server.canceller.cancelled() && MayRetry(status, info);
+    PartScheduler::Attempt attempt;
+    attempt.status =
+        info.request_id.empty() ? status : WithAddress(server, status);
+    attempt.may_retry =
+        !server.cancellation.cancelled() && IsRetryable(status, info);
     attempt.retry_after = RetryDelay(status);
     if (attempt.may_retry) {
-      reporter_.Say(
-          absl::StrCat(server.address, " failed, ", NameOf(part),
-                       " goes to whichever is free: ", ErrorLine(status)));
+      reporter_.Say(absl::StrCat(server.address, " failed; rescheduling ",
+                                 NameOf(part), ": ", ErrorLine(status)));
     }
     return attempt;
   }
 
-  // `time`: what the call was given.
-  Spread::Attempt Finish(const v1::EvaluationSummary& summary,
-                         absl::Duration time, size_t cell_count, Server& server,
-                         Part* part) {
+  // Handles a call that ended with a summary. `timeout` is the timeout of the
+  // call.
+  PartScheduler::Attempt FinishPart(const v1::EvaluationSummary& summary,
+                                    absl::Duration timeout, size_t cell_count,
+                                    Server& server, Part* part) {
     const std::lock_guard lock(mutex_);
     server.part = -1;
     manifests_.push_back(summary.manifest_json());
     if (summary.partial()) {
-      // Servers stop a moment before the caller's time is up, or long before
-      // it, if they are told to leave.
-      const absl::Duration moment = std::min(time / 10, absl::Seconds(1));
-      if (deadline_ - absl::Now() < 2 * moment) return TimeIsUp();
+      // A server sends a partial summary shortly before the deadline of the
+      // call, or earlier if it shuts down.
+      const absl::Duration margin = std::min(timeout / 10, absl::Seconds(1));
+      if (deadline_ - absl::Now() < 2 * margin) return DeadlineExceeded();
       part->done_share = 0;
-      reporter_.Say(absl::StrCat(server.address, " is leaving, ", NameOf(*part),
-                                 " goes to another"));
+      reporter_.Say(absl::StrCat(
+          server.address, " is shutting down; rescheduling ", NameOf(*part)));
       return {.status = absl::UnavailableError(absl::StrCat(
-                  server.address, " left in the middle of the evaluation")),
+                  server.address, " shut down during the evaluation")),
               .may_retry = true};
     }
     if (cell_count != part->cells.size()) {
@@ -240,26 +265,27 @@ class SpreadCall {
     return {};
   }
 
-  std::mutex mutex_;  // all but what is constant, and the clients
+  // Guards parts_, manifests_, reporter_ and Server::part.
+  std::mutex mutex_;
   std::vector<Part> parts_;
   const std::vector<std::unique_ptr<Server>> servers_;
   const absl::Time start_;
   const absl::Time deadline_;
   ProgressReporter& reporter_;
   std::vector<std::string> manifests_;
-  Spread spread_;
+  PartScheduler scheduler_;
 };
 
 }  // namespace
 
-absl::StatusOr<ReceivedEvaluation> SpreadEvaluation(
+absl::StatusOr<ReceivedEvaluation> EvaluateDistributed(
     const CommonFlags& flags, const std::vector<std::string>& servers,
     const v1::EvaluateExtrapolationRequest& request,
     ProgressReporter& reporter) {
   ReceivedEvaluation received;
   absl::StatusOr<std::vector<EvaluationPart>> split = SplitEvaluation(request);
   if (!split.ok()) {
-    received.status = split.status();
+    received.status = FromServer(split.status());
     return received;
   }
   std::vector<Part> parts;
@@ -269,32 +295,33 @@ absl::StatusOr<ReceivedEvaluation> SpreadEvaluation(
   std::vector<std::unique_ptr<Server>> opened;
   for (const std::string& address : servers) {
     auto server = std::make_unique<Server>();
-    CommonFlags one = flags;
-    one.server = std::string(absl::StripAsciiWhitespace(address));
-    if (one.server.empty()) {
-      return UsageError("--server: there is an empty name in the list");
+    CommonFlags server_flags = flags;
+    server_flags.server = std::string(absl::StripAsciiWhitespace(address));
+    if (server_flags.server.empty()) {
+      return UsageError("--server: the list contains an empty address");
     }
-    server->address = one.server;
-    // Another server is the other attempt.
+    server->address = server_flags.server;
+    // No retries per server: a failed part goes to another server.
     CLIENT_ASSIGN_OR_RETURN(
         server->session,
-        OpenSession(one, RetryPolicy{.max_attempts = 1}, kKeepalive));
+        OpenSession(server_flags, RetryPolicy{.max_attempts = 1}, kKeepalive));
     opened.push_back(std::move(server));
   }
   const absl::Time deadline = absl::Now() + opened.front()->session.timeout;
-  SpreadCall call(std::move(parts), std::move(opened), deadline, reporter);
+  DistributedCall call(std::move(parts), std::move(opened), deadline, reporter);
   {
-    const InterruptScope interrupt([&call] { call.Cancel(); });
+    const SignalScope interrupt([&call] { call.Cancel(); });
     received.status = call.Run();
-    received.signal = InterruptScope::signal();
+    received.signal = SignalScope::signal();
   }
   received.cells = call.cells();
   const bool partial =
       absl::IsDeadlineExceeded(received.status) && !received.cells.empty();
   if (!received.status.ok() && !partial) return received;
-  CLIENT_ASSIGN_OR_RETURN(
-      received.summary,
-      MergeEvaluation(request, received.cells, call.manifests(), partial));
+  auto summary = MergeEvaluation(request, received.cells, call.manifests(),
+                                 partial, absl::Now());
+  if (!summary.ok()) return FromServer(summary.status());
+  received.summary = *std::move(summary);
   received.status = absl::OkStatus();
   return received;
 }

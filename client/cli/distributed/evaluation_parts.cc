@@ -6,18 +6,20 @@
 #include "absl/algorithm/container.h"
 #include "core/base/status.h"
 #include "core/evaluation/evaluation.h"
-#include "server/services/convert/convert_evaluation.h"
 #include "server/evaluation/manifest.h"
+#include "server/services/convert/convert_evaluation.h"
 
-namespace locus::server {
+namespace locus::client {
 namespace {
+
+using server::EvaluationPlan;
 
 absl::StatusOr<EvaluationJob> MakeJob(const EvaluationPlan& plan) {
   return EvaluationJob::Create(plan.settings, plan.evaluated_schemes());
 }
 
-// Scheme n of the request or, if it names none, of the defaults: the message
-// with the scheme's name and nothing in it means them.
+// Scheme `n` of the request or, if the request contains none, default scheme
+// `n` as an empty message.
 v1::Scheme SchemeOf(const v1::EvaluateExtrapolationRequest& request,
                     const EvaluationPlan& plan, size_t n) {
   if (!request.schemes().empty()) return request.schemes(static_cast<int>(n));
@@ -51,7 +53,8 @@ EvaluationCell ToCore(const v1::EvaluationCell& cell) {
 
 absl::StatusOr<std::vector<EvaluationPart>> SplitEvaluation(
     const v1::EvaluateExtrapolationRequest& request) {
-  LOCUS_ASSIGN_OR_RETURN(const EvaluationPlan plan, ToEvaluationPlan(request));
+  LOCUS_ASSIGN_OR_RETURN(const EvaluationPlan plan,
+                         server::ToEvaluationPlan(request));
   LOCUS_ASSIGN_OR_RETURN(const EvaluationJob job, MakeJob(plan));
   std::vector<EvaluationPart> parts;
   const size_t scheme_count = plan.schemes.size();
@@ -76,16 +79,17 @@ absl::StatusOr<v1::EvaluationSummary> MergeEvaluation(
     const v1::EvaluateExtrapolationRequest& request,
     const std::vector<v1::EvaluationCell>& cells,
     const std::vector<std::string>& manifests, bool partial, absl::Time now) {
-  LOCUS_ASSIGN_OR_RETURN(const EvaluationPlan plan, ToEvaluationPlan(request));
+  LOCUS_ASSIGN_OR_RETURN(const EvaluationPlan plan,
+                         server::ToEvaluationPlan(request));
   LOCUS_ASSIGN_OR_RETURN(const EvaluationJob job, MakeJob(plan));
   std::vector<EvaluationCell> core_cells;
   absl::c_transform(cells, std::back_inserter(core_cells), ToCore);
   EvaluationSummary summary = job.Summarize(core_cells);
   summary.partial = partial;
   v1::EvaluationSummary merged;
-  ToProto(summary, &merged);
-  merged.set_manifest_json(MakeManifest(plan, summary, now, manifests));
+  server::ToProto(summary, &merged);
+  merged.set_manifest_json(server::MakeManifest(plan, summary, now, manifests));
   return merged;
 }
 
-}  // namespace locus::server
+}  // namespace locus::client

@@ -1,11 +1,11 @@
-// One evaluation in parts that different servers may do at the same time.
+// Splits one evaluation into parts that different servers can run at the same
+// time, and merges their results.
 //
-// Every scheme with every seed is a run of its own (every seed, where one model
-// serves all schemes), and its cells are the same to the byte wherever and
-// beside whatever it runs. So whoever has several servers sends them parts:
-// requests like the whole one, but for fewer schemes and seeds. What they find
-// is put together by the code that a single server uses, and comes out the
-// same.
+// Every pair of a scheme and a seed is an independent run (every seed, if one
+// model serves all schemes), whose cells are the same to the byte on whichever
+// server it runs. A part is therefore an ordinary request with fewer schemes
+// and seeds. The merge uses the server's own code, so that the summary and the
+// manifest are those of a single server.
 #pragma once
 
 #include <string>
@@ -15,26 +15,28 @@
 #include "absl/time/time.h"
 #include "locus/v1/evaluation.pb.h"
 
-namespace locus::server {
+namespace locus::client {
 
 struct EvaluationPart {
   v1::EvaluateExtrapolationRequest request;
-  // The cells that come of it, in this order, as the whole evaluation names
-  // them (a part may say rope of what is rope#2 there), without metrics.
+  // The cells that the request yields, in order and without metrics, under the
+  // scheme names of the whole evaluation (a part may call rope what the whole
+  // evaluation calls rope#2).
   std::vector<v1::EvaluationCell> cells;
 };
 
-// In the order in which one server would do them. Errors are those that a
-// server would answer the whole request with, its own limits apart.
+// The parts, in the order in which one server would run them. Fails with the
+// error that a server would answer to the whole request, except for limits that
+// only a server knows.
 absl::StatusOr<std::vector<EvaluationPart>> SplitEvaluation(
     const v1::EvaluateExtrapolationRequest& request);
 
 // The summary of the whole evaluation. `cells` are in the order of the parts;
-// `manifests` are those of the summaries that the parts ended with; `partial`
-// says that cells are missing.
+// `manifests` are those of the parts' summaries; `partial` says that cells are
+// missing; `now` is the time to record in the manifest.
 absl::StatusOr<v1::EvaluationSummary> MergeEvaluation(
     const v1::EvaluateExtrapolationRequest& request,
     const std::vector<v1::EvaluationCell>& cells,
     const std::vector<std::string>& manifests, bool partial, absl::Time now);
 
-}  // namespace locus::server
+}  // namespace locus::client

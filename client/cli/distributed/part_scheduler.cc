@@ -9,24 +9,25 @@
 
 namespace locus::client {
 
-Spread::Spread(int server_count, int part_count, const RetryPolicy& retry)
-    : retry_(retry), left_(part_count), failures_(server_count, 0) {
-  for (int part = 0; part < part_count; ++part) waiting_.push_back(part);
+PartScheduler::PartScheduler(int server_count, int part_count,
+                             const RetryPolicy& retry)
+    : retry_(retry), remaining_(part_count), failures_(server_count, 0) {
+  for (int part = 0; part < part_count; ++part) queue_.push_back(part);
 }
 
-absl::Status Spread::Run(
+absl::Status PartScheduler::Run(
     const std::function<Attempt(int server, int part)>& do_part) {
   {
     std::vector<std::jthread> threads;
     for (size_t server = 0; server < failures_.size(); ++server) {
       threads.emplace_back(
-          [&, server] { Serve(static_cast<int>(server), do_part); });
+          [&, server] { RunServer(static_cast<int>(server), do_part); });
     }
   }
   return status_;
 }
 
-void Spread::Stop(const absl::Status& status) {
+void PartScheduler::Stop(const absl::Status& status) {
   {
     const std::lock_guard lock(mutex_);
     if (ended()) return;
@@ -36,35 +37,36 @@ void Spread::Stop(const absl::Status& status) {
   if (on_stop_) on_stop_();
 }
 
-void Spread::Serve(
+void PartScheduler::RunServer(
     int server, const std::function<Attempt(int server, int part)>& do_part) {
-  while (const std::optional<int> part = Take()) {
+  while (const std::optional<int> part = TakePart()) {
     const Attempt attempt = do_part(server, *part);
-    Settle(server, *part, attempt);
-    if (!attempt.status.ok() && !Rest(server, attempt)) return;
+    RecordAttempt(server, *part, attempt);
+    if (!attempt.status.ok() && !WaitForRetry(server, attempt)) return;
   }
 }
 
-std::optional<int> Spread::Take() {
+std::optional<int> PartScheduler::TakePart() {
   std::unique_lock lock(mutex_);
-  // What is under way elsewhere may yet come back.
-  changed_.wait(lock, [this] { return ended() || !waiting_.empty(); });
+  // The queue may be empty while parts run that can fail and be queued again.
+  changed_.wait(lock, [this] { return ended() || !queue_.empty(); });
   if (ended()) return std::nullopt;
-  const int part = waiting_.front();
-  waiting_.pop_front();
+  const int part = queue_.front();
+  queue_.pop_front();
   return part;
 }
 
-void Spread::Settle(int server, int part, const Attempt& attempt) {
+void PartScheduler::RecordAttempt(int server, int part,
+                                  const Attempt& attempt) {
   bool give_up = false;
   {
     const std::lock_guard lock(mutex_);
     if (attempt.status.ok()) {
       failures_[server] = 0;
-      --left_;
+      --remaining_;
     } else {
       ++failures_[server];
-      waiting_.push_front(part);
+      queue_.push_front(part);
       give_up = !attempt.may_retry || absl::c_all_of(failures_, [this](int n) {
         return n >= retry_.max_attempts;
       });
@@ -74,12 +76,12 @@ void Spread::Settle(int server, int part, const Attempt& attempt) {
   if (give_up) Stop(attempt.status);
 }
 
-bool Spread::Rest(int server, const Attempt& attempt) {
+bool PartScheduler::WaitForRetry(int server, const Attempt& attempt) {
   static thread_local std::minstd_rand random(std::random_device{}());
   const double uniform = std::uniform_real_distribution<double>(0, 1)(random);
   std::unique_lock lock(mutex_);
   const absl::Duration wait =
-      WaitAfter(retry_, failures_[server], attempt.retry_after, uniform);
+      RetryBackoff(retry_, failures_[server], attempt.retry_after, uniform);
   return !changed_.wait_for(lock, absl::ToChronoNanoseconds(wait),
                             [this] { return ended(); });
 }

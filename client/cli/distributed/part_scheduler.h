@@ -1,4 +1,4 @@
-// Independent parts of one piece of work, spread over several servers.
+// Distribution of independent parts of one piece of work over several servers.
 #pragma once
 
 #include <condition_variable>
@@ -14,55 +14,58 @@
 
 namespace locus::client {
 
-// Every server does one part at a time and takes the next when it is done, so
-// that a fast one does more of them. A part whose server fails is the next one
-// taken, by whichever server is free first. The server that failed is asked
-// again after a while, as long as there is work, since it may come back; the
-// work ends when all servers have failed `retry.max_attempts` times running, or
-// when a part fails for good.
-class Spread {
+// Work queue for several servers. Every server runs one part at a time and
+// takes the next when it is done, so that faster servers run more parts. If a
+// server fails, its part goes back to the front of the queue, and the server is
+// used again after a backoff. The work ends with an error when all servers have
+// failed `retry.max_attempts` times in a row, or when a part fails with an
+// error that is not retryable.
+class PartScheduler {
  public:
-  // What became of one attempt.
+  // The outcome of one attempt to run a part.
   struct Attempt {
     absl::Status status;
-    // Whether another server, or another time, might do better.
+    // Whether another attempt may succeed, on this server or another one.
     bool may_retry = false;
-    // What the server asked for.
+    // The retry delay that the server requested, if any.
     std::optional<absl::Duration> retry_after = std::nullopt;
   };
 
-  // Both counts are at least 1.
-  Spread(int server_count, int part_count, const RetryPolicy& retry);
+  // Both counts must be at least 1.
+  PartScheduler(int server_count, int part_count, const RetryPolicy& retry);
 
-  // Calls do_part(server, part), for each server on a thread of its own, until
-  // all parts are done; returns when no call runs any more. Once.
+  // Calls do_part(server, part) on one thread per server until all parts are
+  // done. Returns when no call is active any more. Call once.
   absl::Status Run(const std::function<Attempt(int server, int part)>& do_part);
 
-  // Begins nothing more; Run returns `status` unless it has another error
-  // already. Calls that run are the caller's to end; `on_stop` is where. From
-  // any thread.
+  // Starts no further parts and makes Run() return `status`, unless it has
+  // failed with another error before. Does not cancel active calls; use
+  // OnStop() for that. Thread-safe.
   void Stop(const absl::Status& status);
-  // Called once, by whichever thread stops the work with an error.
+  // Sets a function that is called once, on the thread that stops the work with
+  // an error. Call before Run().
   void OnStop(std::function<void()> on_stop) { on_stop_ = std::move(on_stop); }
 
  private:
-  void Serve(int server,
-             const std::function<Attempt(int server, int part)>& do_part);
-  // Waits for one; none when there is nothing left to do.
-  std::optional<int> Take();
-  void Settle(int server, int part, const Attempt& attempt);
-  // False if the work has ended meanwhile.
-  bool Rest(int server, const Attempt& attempt);
-  bool ended() const { return !status_.ok() || left_ == 0; }
+  // The loop of one server's thread.
+  void RunServer(int server,
+                 const std::function<Attempt(int server, int part)>& do_part);
+  // Waits for the next part; returns nullopt once the work has ended.
+  std::optional<int> TakePart();
+  void RecordAttempt(int server, int part, const Attempt& attempt);
+  // Waits for the backoff of a server. Returns false if the work ended
+  // meanwhile.
+  bool WaitForRetry(int server, const Attempt& attempt);
+  bool ended() const { return !status_.ok() || remaining_ == 0; }
 
   const RetryPolicy retry_;
   std::function<void()> on_stop_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::deque<int> waiting_;
-  // Neither done nor given up, waiting or under way.
-  int left_;
-  // In a row, by server.
+  std::deque<int> queue_;
+  // Number of parts that are queued or running.
+  int remaining_;
+  // Consecutive failures of each server.
   std::vector<int> failures_;
   absl::Status status_;
 };

@@ -6,44 +6,48 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/render/position_codes.h"
 #include "client/cli/requests/positions.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/plot/heatmap.h"
 #include "client/plot/line_chart.h"
-#include "client/base/status_macros.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {
 
-// Pictures of more cells than this are neither readable nor small.
+// Maximum number of rows and of columns of a heatmap. Larger charts are neither
+// readable nor small.
 constexpr int64_t kMaxSide = 2048;
 
-std::string KindsFor(const v1::EncodeResponse& response) {
+// The charts that the scheme of `response` has, for an error message.
+std::string ApplicableCharts(const v1::EncodeResponse& response) {
   switch (response.encoding_case()) {
     case v1::EncodeResponse::kAdditive:
-      return "heatmap, similarity, waveforms and attention";
+      return "heatmap, similarity, waveforms or attention";
     case v1::EncodeResponse::kRotation:
-      return "similarity, waveforms and attention";
+      return "similarity, waveforms or attention";
     case v1::EncodeResponse::kBias:
-      return "bias and attention";
+      return "bias or attention";
     case v1::EncodeResponse::ENCODING_NOT_SET:
       break;
   }
   return "attention";
 }
 
-absl::Status DoesNotApply(const PictureOptions& options,
-                          const v1::EncodeResponse& response,
-                          absl::string_view needs) {
-  return UsageError(absl::StrCat(needs, ", which ", options.scheme_name,
-                                 " has not; it can be shown as ",
-                                 KindsFor(response)));
+// The error for a chart that does not apply: "rope has no score bias; try
+// similarity, waveforms or attention". `missing` is the data that the chart
+// needs.
+absl::Status NotApplicable(const ChartOptions& options,
+                           const v1::EncodeResponse& response,
+                           absl::string_view missing) {
+  return UsageError(absl::StrCat(options.scheme_name, " has no ", missing,
+                                 "; try ", ApplicableCharts(response)));
 }
 
-std::string TitleOr(const PictureOptions& options, absl::string_view made_up) {
-  return options.title.empty() ? std::string(made_up) : options.title;
+std::string TitleOr(const ChartOptions& options, absl::string_view title) {
+  return options.title.empty() ? std::string(title) : options.title;
 }
 
 plot::Interval Ends(const v1::Positions& positions) {
@@ -57,7 +61,7 @@ plot::Interval Indices(int64_t count) {
   return {0, static_cast<double>(count - 1)};
 }
 
-// Axes are numbered by positions where these are evenly spaced.
+// The interval of an axis: positions if they are a range, otherwise indices.
 plot::Interval PositionEnds(const v1::Positions& positions) {
   return positions.has_range() ? Ends(positions)
                                : Indices(PositionCount(positions));
@@ -65,15 +69,15 @@ plot::Interval PositionEnds(const v1::Positions& positions) {
 
 absl::Status CheckSide(int64_t count) {
   if (count <= kMaxSide) return absl::OkStatus();
-  return UsageError(absl::StrCat("--positions: ", count,
-                                 " are too many for a picture of this kind; "
-                                 "at most ",
-                                 kMaxSide));
+  return UsageError(
+      absl::StrCat("--positions: ", count,
+                   " are too many for this chart; the maximum is ", kMaxSide));
 }
 
-// A few different ones of `count`, both ends among them. The first ones are
-// closer together: they are the fast ones, in which there is more to see.
-std::vector<int64_t> Spread(int64_t count, int64_t wanted) {
+// Chooses up to `wanted` distinct channels out of `count`, including the first
+// and the last. The spacing grows quadratically, because the first channels
+// oscillate fastest and differ most.
+std::vector<int64_t> ChooseChannels(int64_t count, int64_t wanted) {
   std::vector<int64_t> chosen;
   for (int64_t i = 0; i < std::min(count, wanted); ++i) {
     const int64_t steps = (wanted - 1) * (wanted - 1);
@@ -88,18 +92,19 @@ absl::Status CheckChannels(const std::vector<int64_t>& channels,
   for (const int64_t channel : channels) {
     if (channel < 0 || channel >= count) {
       return UsageError(absl::StrCat("--channels: ", channel,
-                                     " is not there; this scheme has 0 to ",
+                                     " is out of range; must be from 0 to ",
                                      count - 1));
     }
   }
   if (channels.size() > plot::kSeriesCount) {
-    return UsageError(absl::StrCat("--channels: at most ", plot::kSeriesCount,
-                                   " can be told apart"));
+    return UsageError(absl::StrCat("--channels: ", channels.size(),
+                                   " are too many; the maximum is ",
+                                   plot::kSeriesCount));
   }
   return absl::OkStatus();
 }
 
-plot::Curve WaveOf(const PictureOptions& options, const Codes& codes,
+plot::Curve WaveOf(const ChartOptions& options, const Codes& codes,
                    int64_t channel, std::string name, int series) {
   plot::Curve curve{.name = std::move(name), .series = series};
   for (int64_t i = 0; i < codes.count; ++i) {
@@ -112,7 +117,7 @@ plot::Curve WaveOf(const PictureOptions& options, const Codes& codes,
   return curve;
 }
 
-// A panel for each head. `values` are [heads, rows, columns].
+// One panel per head. `values` has the shape [heads, rows, columns].
 std::vector<plot::Heatmap> HeadPanels(const std::vector<double>& values,
                                       int64_t heads, int64_t rows,
                                       int64_t columns) {
@@ -129,8 +134,10 @@ std::vector<plot::Heatmap> HeadPanels(const std::vector<double>& values,
   return panels;
 }
 
-// Of words, whose queries and keys stand at the same places.
-bool Sees(const v1::AttentionOptions& attention, int64_t query, int64_t key) {
+// Whether a key is visible to a query under the causal mask and the window.
+// Queries and keys of words have the same positions.
+bool IsVisible(const v1::AttentionOptions& attention, int64_t query,
+               int64_t key) {
   if (attention.causal() && key > query) return false;
   return attention.window() == 0 || std::abs(query - key) < attention.window();
 }
@@ -141,17 +148,16 @@ int PanelsPerRow(int64_t count) {
 
 }  // namespace
 
-absl::StatusOr<plot::Scene> HeatmapPicture(const PictureOptions& options,
-                                           const v1::EncodeResponse& response) {
+absl::StatusOr<plot::Scene> HeatmapChart(const ChartOptions& options,
+                                         const v1::EncodeResponse& response) {
   if (!response.has_additive()) {
-    return DoesNotApply(options, response,
-                        "a heatmap needs a table that is added to embeddings");
+    return NotApplicable(options, response, "table of position codes");
   }
   CLIENT_ASSIGN_OR_RETURN(const Codes codes,
                           TableCodes(response.additive().table()));
   return plot::DrawHeatmaps(
-      {.title = TitleOr(options, absl::StrCat("The ", options.scheme_name,
-                                              " table, channel by channel")),
+      {.title = TitleOr(
+           options, absl::StrCat("Position codes of ", options.scheme_name)),
        .description = absl::StrCat("Values of ", codes.width, " channels at ",
                                    codes.count, " positions."),
        .panels = {{.rows = codes.count,
@@ -165,8 +171,8 @@ absl::StatusOr<plot::Scene> HeatmapPicture(const PictureOptions& options,
        .column_label = "channel"});
 }
 
-absl::StatusOr<plot::Scene> SimilarityPicture(
-    const PictureOptions& options, const v1::EncodeResponse& response) {
+absl::StatusOr<plot::Scene> SimilarityChart(
+    const ChartOptions& options, const v1::EncodeResponse& response) {
   Codes codes;
   std::string note = "The cosine between the codes of two positions.";
   if (response.has_additive()) {
@@ -178,13 +184,12 @@ absl::StatusOr<plot::Scene> SimilarityPicture(
         "The cosine between a vector of ones rotated for one position and for "
         "another.";
   } else {
-    return DoesNotApply(options, response,
-                        "similarity needs codes of positions");
+    return NotApplicable(options, response, "position codes");
   }
   CLIENT_RETURN_IF_ERROR(CheckSide(codes.count));
   const plot::Interval ends = PositionEnds(options.positions);
   return plot::DrawHeatmaps(
-      {.title = TitleOr(options, absl::StrCat("How alike positions are: ",
+      {.title = TitleOr(options, absl::StrCat("Similarity of positions: ",
                                               options.scheme_name)),
        .note = note,
        .description = note,
@@ -198,15 +203,15 @@ absl::StatusOr<plot::Scene> SimilarityPicture(
        .column_label = "position"});
 }
 
-absl::StatusOr<plot::Scene> WaveformPicture(
-    const PictureOptions& options, const v1::EncodeResponse& response,
+absl::StatusOr<plot::Scene> WaveformChart(
+    const ChartOptions& options, const v1::EncodeResponse& response,
     const std::vector<int64_t>& channels) {
   plot::LineChart chart{.x_label = "position", .markers = false};
   std::vector<int64_t> chosen = channels;
   if (response.has_additive()) {
     CLIENT_ASSIGN_OR_RETURN(const Codes codes,
                             TableCodes(response.additive().table()));
-    if (chosen.empty()) chosen = Spread(codes.width, 6);
+    if (chosen.empty()) chosen = ChooseChannels(codes.width, 6);
     CLIENT_RETURN_IF_ERROR(CheckChannels(chosen, codes.width));
     for (const int64_t channel : chosen) {
       chart.curves.push_back(WaveOf(options, codes, channel,
@@ -219,7 +224,7 @@ absl::StatusOr<plot::Scene> WaveformPicture(
                             TableCodes(response.rotation().cos()));
     CLIENT_ASSIGN_OR_RETURN(const Codes sin,
                             TableCodes(response.rotation().sin()));
-    if (chosen.empty()) chosen = Spread(cos.width, 3);
+    if (chosen.empty()) chosen = ChooseChannels(cos.width, 3);
     CLIENT_RETURN_IF_ERROR(CheckChannels(chosen, cos.width));
     for (const int64_t pair : chosen) {
       for (const bool is_cos : {true, false}) {
@@ -231,7 +236,7 @@ absl::StatusOr<plot::Scene> WaveformPicture(
     }
     chart.y_label = "cosine and sine of the angle";
   } else {
-    return DoesNotApply(options, response, "waveforms need codes of positions");
+    return NotApplicable(options, response, "position codes");
   }
   chart.title =
       TitleOr(options, absl::StrCat("Waveforms of ", options.scheme_name));
@@ -241,25 +246,24 @@ absl::StatusOr<plot::Scene> WaveformPicture(
   return plot::DrawLineChart(chart);
 }
 
-absl::StatusOr<plot::Scene> BiasPicture(const PictureOptions& options,
-                                        const v1::EncodeResponse& response) {
+absl::StatusOr<plot::Scene> BiasChart(const ChartOptions& options,
+                                      const v1::EncodeResponse& response) {
   if (!response.has_bias()) {
-    return DoesNotApply(options, response,
-                        "bias needs a scheme that acts on scores");
+    return NotApplicable(options, response, "score bias");
   }
   const v1::Tensor& bias = response.bias().bias();
   CLIENT_ASSIGN_OR_RETURN(const std::vector<double> values, ToDoubles(bias));
   if (bias.shape_size() != 3) {
-    return absl::InternalError(
-        absl::StrCat("the server's bias is ", ShapeName(bias)));
+    return absl::InternalError(absl::StrCat(
+        "the bias sent by the server has shape ", ShapeName(bias)));
   }
   CLIENT_RETURN_IF_ERROR(CheckSide(std::max(bias.shape(1), bias.shape(2))));
-  const bool hides = std::any_of(values.begin(), values.end(),
-                                 [](double x) { return !std::isfinite(x); });
+  const bool has_masked_keys = std::any_of(
+      values.begin(), values.end(), [](double x) { return !std::isfinite(x); });
   return plot::DrawHeatmaps(
-      {.title = TitleOr(options, absl::StrCat("What ", options.scheme_name,
-                                              " adds to the scores")),
-       .note = hides ? "Grey: keys that the query does not see." : "",
+      {.title = TitleOr(options,
+                        absl::StrCat("Score bias of ", options.scheme_name)),
+       .note = has_masked_keys ? "Grey: masked keys." : "",
        .description = absl::StrCat("The bias of ", bias.shape(0),
                                    " heads for every query and key."),
        .panels =
@@ -271,29 +275,30 @@ absl::StatusOr<plot::Scene> BiasPicture(const PictureOptions& options,
        .column_label = "key"});
 }
 
-absl::StatusOr<plot::Scene> AttentionPicture(
-    const PictureOptions& options, const std::vector<std::string>& words,
+absl::StatusOr<plot::Scene> AttentionChart(
+    const ChartOptions& options, const std::vector<std::string>& words,
     const v1::AttentionOptions& attention, const v1::Tensor& weights) {
   CLIENT_ASSIGN_OR_RETURN(std::vector<double> values, ToDoubles(weights));
   const auto count = static_cast<int64_t>(words.size());
   if (weights.shape_size() != 4 || weights.shape(0) != 1 ||
       weights.shape(2) != count || weights.shape(3) != count) {
-    return absl::InternalError(
-        absl::StrCat("the server's weights are ", ShapeName(weights)));
+    return absl::InternalError(absl::StrCat(
+        "the weights sent by the server have shape ", ShapeName(weights)));
   }
   CLIENT_RETURN_IF_ERROR(CheckSide(count));
   const int64_t heads = weights.shape(1);
-  bool hides = false;
+  bool has_masked_keys = false;
   for (int64_t i = 0; i < static_cast<int64_t>(values.size()); ++i) {
-    if (Sees(attention, i / count % count, i % count)) continue;
+    if (IsVisible(attention, i / count % count, i % count)) continue;
     values[i] = std::numeric_limits<double>::quiet_NaN();
-    hides = true;
+    has_masked_keys = true;
   }
   return plot::DrawHeatmaps(
-      {.title = TitleOr(options, absl::StrCat("Who looks at whom with ",
+      {.title = TitleOr(options, absl::StrCat("Attention weights with ",
                                               options.scheme_name)),
-       .note = absl::StrCat("A row is what one word looks at; it adds up to 1.",
-                            hides ? " Grey: words it does not see." : ""),
+       .note = absl::StrCat("Each row holds the weights of one query and sums "
+                            "to 1.",
+                            has_masked_keys ? " Grey: masked keys." : ""),
        .description = absl::StrCat("Attention among ", count, " words in ",
                                    heads, heads == 1 ? " head." : " heads."),
        .panels = HeadPanels(values, heads, count, count),

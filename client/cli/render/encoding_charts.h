@@ -1,4 +1,7 @@
-// Pictures of what a scheme does, from the answers of Encode and Attend.
+// The charts of `locus plot`, drawn from the responses of Encode and Attend.
+//
+// Each function returns a usage error that names the applicable charts if the
+// scheme has no data for this one. All tensors must have passed CheckTensor().
 #pragma once
 
 #include <cstdint>
@@ -12,45 +15,44 @@
 
 namespace locus::client {
 
-// What every picture is told.
-struct PictureOptions {
-  // Empty: made up from the scheme.
+// Settings common to all charts.
+struct ChartOptions {
+  // Empty: a title derived from the scheme.
   std::string title;
   std::string scheme_name;
   v1::Positions positions;
-  // The width that the scheme was asked for.
+  // The requested width of the embeddings or of one head.
   int64_t dim = 0;
 };
 
-// Each is a usage error for a scheme it does not apply to, and then says which
-// pictures do. Tensors of the response have passed CheckTensor.
+// Heatmap of the table that is added to the embeddings. Rows are positions,
+// columns are channels.
+absl::StatusOr<plot::Scene> HeatmapChart(const ChartOptions& options,
+                                         const v1::EncodeResponse& response);
 
-// The table that is added to embeddings: positions down, channels to the right.
-absl::StatusOr<plot::Scene> HeatmapPicture(const PictureOptions& options,
-                                           const v1::EncodeResponse& response);
+// Heatmap of the cosine between the codes of every two positions. The code of a
+// position is its row of the table or, for schemes that rotate queries and
+// keys, a vector of ones rotated for that position. The chart then shows the
+// score of equal content at every distance.
+absl::StatusOr<plot::Scene> SimilarityChart(const ChartOptions& options,
+                                            const v1::EncodeResponse& response);
 
-// The cosine between the codes of any two positions. The code of a position is
-// its row of the table; where queries and keys are rotated, it is what becomes
-// of a vector of ones, so that the picture shows what the score of equal
-// content is at every distance.
-absl::StatusOr<plot::Scene> SimilarityPicture(
-    const PictureOptions& options, const v1::EncodeResponse& response);
+// Line chart of channels of the table over the positions or, for rotations, of
+// the cosine and sine of pairs. If `channels` is empty, a few channels from the
+// fastest to the slowest are drawn.
+absl::StatusOr<plot::Scene> WaveformChart(const ChartOptions& options,
+                                          const v1::EncodeResponse& response,
+                                          const std::vector<int64_t>& channels);
 
-// Channels of the table over the positions, or cosine and sine of pairs.
-// `channels` empty: a few, from the fastest to the slowest.
-absl::StatusOr<plot::Scene> WaveformPicture(
-    const PictureOptions& options, const v1::EncodeResponse& response,
-    const std::vector<int64_t>& channels);
+// Heatmaps of the bias that is added to the scores, one per head.
+absl::StatusOr<plot::Scene> BiasChart(const ChartOptions& options,
+                                      const v1::EncodeResponse& response);
 
-// What is added to the scores, head by head.
-absl::StatusOr<plot::Scene> BiasPicture(const PictureOptions& options,
-                                        const v1::EncodeResponse& response);
-
-// Who looks at whom, head by head. weights: [1, H, T, T]. What a word does not
-// see, the options of the call say: a weight of a word that it does see can be
-// so small that it is 0.
-absl::StatusOr<plot::Scene> AttentionPicture(
-    const PictureOptions& options, const std::vector<std::string>& words,
+// Heatmaps of the attention weights among words, one per head. `weights` has
+// the shape [1, H, T, T]. `attention` determines which keys are masked and
+// drawn in grey, because the weight of a visible key can underflow to 0.
+absl::StatusOr<plot::Scene> AttentionChart(
+    const ChartOptions& options, const std::vector<std::string>& words,
     const v1::AttentionOptions& attention, const v1::Tensor& weights);
 
 }  // namespace locus::client

@@ -7,6 +7,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/render/evaluation_table.h"
 #include "client/io/file.h"
 #include "client/plot/heatmap.h"
@@ -14,7 +15,6 @@
 #include "client/plot/svg.h"
 #include "client/report/charts.h"
 #include "client/report/html.h"
-#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {
@@ -29,7 +29,8 @@ std::string PathIn(const std::string& folder, absl::string_view name) {
       .string();
 }
 
-// Names of metrics are the server's; a file of one stays in its folder.
+// A file name made from the name of a metric. Names come from the server, so
+// all characters that could leave the folder are replaced.
 std::string FileNameOf(std::string name) {
   for (char& c : name) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -43,9 +44,9 @@ std::string ChartFileOf(const NamedChart& chart) {
   return absl::StrCat(FileNameOf(chart.name), ".svg");
 }
 
-// The text of a file, or nothing if there is none. A link is not followed: what
-// it leads to is not ours.
-std::string TextOf(const std::string& path, int64_t byte_count) {
+// The first `byte_count` bytes of a regular file; empty if there is none.
+// Symbolic links are not followed.
+std::string ReadRegularFile(const std::string& path, int64_t byte_count) {
   std::error_code error;
   if (std::filesystem::symlink_status(path, error).type() !=
       std::filesystem::file_type::regular) {
@@ -56,7 +57,8 @@ std::string TextOf(const std::string& path, int64_t byte_count) {
   return reader->Read(byte_count).value_or("");
 }
 
-absl::Status Remove(const std::string& path) {
+// Removes a regular file; does nothing if `path` is anything else.
+absl::Status RemoveRegularFile(const std::string& path) {
   std::error_code error;
   const auto type = std::filesystem::symlink_status(path, error).type();
   if (type != std::filesystem::file_type::regular) return absl::OkStatus();
@@ -72,10 +74,10 @@ absl::Status PrepareFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) {
-    return absl::ErrnoToStatus(error.value(),
-                               absl::StrCat("cannot make the folder ", folder));
+    return absl::ErrnoToStatus(
+        error.value(), absl::StrCat("cannot create the folder ", folder));
   }
-  // About what a report takes.
+  // The probe has about the size of a report.
   const std::string probe = PathIn(folder, ".locus-evaluate");
   const absl::Status status =
       WriteFile(probe, std::string(size_t{512} << 10, ' '), "");
@@ -86,7 +88,7 @@ absl::Status PrepareFolder(const std::string& folder) {
 absl::Status RemoveEarlierEvaluation(const std::string& folder,
                                      const std::string& manifest_text) {
   const std::string text =
-      TextOf(PathIn(folder, kManifestFile), kMaxManifestBytes);
+      ReadRegularFile(PathIn(folder, kManifestFile), kMaxManifestBytes);
   if (!text.empty() && absl::StripAsciiWhitespace(text) ==
                            absl::StripAsciiWhitespace(manifest_text)) {
     return absl::OkStatus();
@@ -99,16 +101,17 @@ absl::Status RemoveEarlierEvaluation(const std::string& folder,
     }
     if (earlier->is_pattern()) names.push_back(kAttentionFile);
     names.push_back(kReportFile);
-    // The last: as long as it is there the others are known.
+    // The manifest goes last: it is needed to find the other files if the
+    // removal is interrupted.
     names.push_back(kManifestFile);
   }
   const std::string heading = CellsCsv({});
-  if (TextOf(PathIn(folder, kCellsFile),
-             static_cast<int64_t>(heading.size())) == heading) {
+  if (ReadRegularFile(PathIn(folder, kCellsFile),
+                      static_cast<int64_t>(heading.size())) == heading) {
     names.insert(names.begin(), kCellsFile);
   }
   for (const std::string& name : names) {
-    CLIENT_RETURN_IF_ERROR(Remove(PathIn(folder, name)));
+    CLIENT_RETURN_IF_ERROR(RemoveRegularFile(PathIn(folder, name)));
   }
   return absl::OkStatus();
 }
@@ -118,27 +121,31 @@ absl::Status WriteCells(const std::string& folder,
   return WriteFile(PathIn(folder, kCellsFile), CellsCsv(cells), "");
 }
 
-absl::Status WriteEvaluation(const std::string& folder,
-                             const Manifest& manifest,
-                             const std::string& manifest_text,
-                             const std::vector<v1::EvaluationCell>& cells) {
+absl::StatusOr<int> WriteEvaluation(
+    const std::string& folder, const Manifest& manifest,
+    const std::string& manifest_text,
+    const std::vector<v1::EvaluationCell>& cells) {
   CLIENT_ASSIGN_OR_RETURN(const plot::HeatmapGrid maps,
                           AttentionMaps(cells, manifest.train_length));
   std::optional<plot::Scene> attention;
   if (!maps.panels.empty()) attention = plot::DrawHeatmaps(maps);
   CLIENT_RETURN_IF_ERROR(WriteFile(PathIn(folder, kManifestFile), manifest_text,
                                    manifest_text.back() == '\n' ? "" : "\n"));
+  int file_count = 1;
   for (const NamedChart& chart : ChartsOf(manifest)) {
     CLIENT_RETURN_IF_ERROR(
         WriteFile(PathIn(folder, ChartFileOf(chart)),
                   plot::WriteSvg(plot::DrawLineChart(chart.chart)), ""));
+    ++file_count;
   }
   if (attention.has_value()) {
     CLIENT_RETURN_IF_ERROR(WriteFile(PathIn(folder, kAttentionFile),
                                      plot::WriteSvg(*attention), ""));
+    ++file_count;
   }
-  return WriteFile(PathIn(folder, kReportFile), MakeReport(manifest, attention),
-                   "");
+  CLIENT_RETURN_IF_ERROR(WriteFile(PathIn(folder, kReportFile),
+                                   MakeReport(manifest, attention), ""));
+  return file_count + 1;
 }
 
 }  // namespace locus::client

@@ -1,4 +1,4 @@
-// What `locus evaluate` leaves in a folder.
+// The files that `locus evaluate` writes to its output folder.
 #pragma once
 
 #include <cstdint>
@@ -6,33 +6,34 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "client/report/manifest.h"
 
 namespace locus::client {
 
-// More is no manifest of ours.
+// Maximum size of a manifest; larger files are rejected.
 inline constexpr int64_t kMaxManifestBytes = int64_t{64} << 20;
 
-// Makes the folder and tries to write to it, so that a mistake or a full disk
-// is known before the work, not after.
+// Creates the folder and writes a temporary file to it, so that a wrong path or
+// a full disk is reported before the evaluation starts.
 absl::Status PrepareFolder(const std::string& folder);
 
-// Removes what an earlier evaluation left, so that nothing of it stands beside
-// what is about to be written: the files that its manifest says were written,
-// that manifest, and cells.csv. Files without such a manifest stay, and so does
-// everything if the manifest is `manifest_text`: then it is the same
-// evaluation.
+// Removes the files of an earlier evaluation from the folder: the charts and
+// the report that belong to its manifest.json, the manifest itself, and
+// cells.csv. Removes nothing if the manifest equals `manifest_text`, because
+// the folder then holds the same evaluation. Other files are never removed.
 absl::Status RemoveEarlierEvaluation(const std::string& folder,
                                      const std::string& manifest_text);
 
-// manifest.json, report.html, a chart for each metric as SVG, and attention.svg
-// if cells have maps. Each file appears complete or not at all.
-absl::Status WriteEvaluation(const std::string& folder,
-                             const Manifest& manifest,
-                             const std::string& manifest_text,
-                             const std::vector<v1::EvaluationCell>& cells);
+// Writes manifest.json, report.html, one SVG chart per metric, and
+// attention.svg if cells have attention maps. Returns the number of files
+// written. Each file is replaced atomically.
+absl::StatusOr<int> WriteEvaluation(
+    const std::string& folder, const Manifest& manifest,
+    const std::string& manifest_text,
+    const std::vector<v1::EvaluationCell>& cells);
 
-// cells.csv.
+// Writes cells.csv.
 absl::Status WriteCells(const std::string& folder,
                         const std::vector<v1::EvaluationCell>& cells);
 

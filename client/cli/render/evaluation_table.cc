@@ -14,9 +14,10 @@
 namespace locus::client {
 namespace {
 
-std::string Number(double value) { return absl::StrFormat("%.4g", value); }
+std::string FourDigits(double value) { return absl::StrFormat("%.4g", value); }
 
-// By name: the order of a map of the contract is anybody's guess.
+// The metrics of a cell, sorted by name; the order of protobuf maps is
+// unspecified.
 std::map<std::string, double> Sorted(const v1::EvaluationCell& cell) {
   return {cell.metrics().begin(), cell.metrics().end()};
 }
@@ -26,7 +27,7 @@ bool IsCompared(const Manifest& manifest, const std::string& scheme) {
   return gate == nullptr || gate->passed();
 }
 
-// The best mean at that length among the schemes that are compared.
+// The best mean at `length` among the schemes that passed the gate.
 std::optional<double> BestAt(const Manifest& manifest, int64_t length,
                              const std::string& metric) {
   const Better better = MetricOf(metric).better;
@@ -48,7 +49,7 @@ std::optional<double> BestAt(const Manifest& manifest, int64_t length,
 
 std::string CellText(const v1::EvaluationRow* row, std::optional<double> best) {
   if (row == nullptr) return "-";
-  std::string text = Number(row->mean());
+  std::string text = FourDigits(row->mean());
   if (row->ci_high() > row->ci_low()) {
     absl::StrAppend(
         &text, " \xc2\xb1",
@@ -67,7 +68,7 @@ std::string GateText(const Manifest& manifest, const std::string& scheme) {
                          100 * gate->learned_share());
 }
 
-// Words, as many to a line as fit.
+// Breaks the text into lines of at most `width` characters.
 std::string Wrap(absl::string_view text, size_t width) {
   std::string wrapped;
   size_t used = 0;
@@ -127,15 +128,15 @@ std::string FormatEvaluation(const Manifest& manifest, int width) {
   const std::vector<std::string> metrics = MetricsOf(manifest);
   std::string text;
   if (metrics.empty()) {
-    text = "nothing was finished\n";
+    text = "no cell was finished\n";
   } else {
     text = absl::StrCat(Heading(manifest, metrics.front()),
                         FormatMetric(manifest, metrics.front()));
   }
   if (summary.partial()) {
-    text += "\nPARTIAL: time ran out; this is what was finished.\n";
+    text += "\nPARTIAL: the deadline passed; these are the finished cells.\n";
   }
-  // Without a winner the reason says so.
+  // If there is no winner, the reason says so.
   if (!summary.winner().empty()) {
     absl::StrAppend(&text, "\nWinner: ", summary.winner());
   }
@@ -150,7 +151,7 @@ std::string FormatCells(const std::vector<v1::EvaluationCell>& cells) {
     for (const auto& [name, value] : Sorted(cell)) {
       if (BucketOf(name).has_value()) continue;
       absl::StrAppend(&metrics, metrics.empty() ? "" : "  ", name, " ",
-                      Number(value));
+                      FourDigits(value));
     }
     rows.push_back({cell.scheme_name(), absl::StrCat(cell.seed()),
                     absl::StrCat(cell.eval_length()), metrics});

@@ -1,4 +1,4 @@
-// Evaluations, for people to read.
+// Evaluation results as text tables and CSV.
 #pragma once
 
 #include <string>
@@ -8,17 +8,17 @@
 
 namespace locus::client {
 
-// Schemes by lengths of the metric that decides, with the half width of its
-// interval, who learned the task, and the winner with its reason, in lines of
-// `width`.
+// The table of the deciding metric, with schemes as rows and lengths as
+// columns: the mean with the half width of its 95 % interval, whether the
+// scheme learned the task, and below it the winner and the reason. The reason
+// is wrapped at `width` columns.
 std::string FormatEvaluation(const Manifest& manifest, int width);
 
-// What was finished of an evaluation that did not end: every cell with its
-// metrics.
+// One line per cell with its metrics, for an evaluation that did not finish.
 std::string FormatCells(const std::vector<v1::EvaluationCell>& cells);
 
-// The same as comma-separated values with a heading: scheme, seed, length,
-// metric, value.
+// All metrics of all cells as CSV with the columns scheme, seed, length, metric
+// and value.
 std::string CellsCsv(const std::vector<v1::EvaluationCell>& cells);
 
 }  // namespace locus::client

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/render/table.h"
 #include "client/base/status_macros.h"
+#include "client/cli/render/table.h"
 #include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
@@ -25,7 +25,7 @@ std::string Short(double value) {
   return text;
 }
 
-// "3", or "3 to 7": pairs that were found are neighbours.
+// "3", or "3 to 7". The pairs must be consecutive.
 std::string Span(const std::vector<int64_t>& pairs) {
   return pairs.front() == pairs.back()
              ? absl::StrCat(pairs.front())
@@ -55,9 +55,9 @@ std::vector<typename Numbers::value_type> ListOf(const Numbers& numbers) {
   return {numbers.begin(), numbers.end()};
 }
 
-// Whether every list that is there has as many numbers as there are pairs: what
-// a server sends is not taken on trust.
-bool IsWhole(const RotationFacts& facts) {
+// Whether every list that is not empty has one element per pair. The lists come
+// from a server and are not trusted.
+bool IsConsistent(const RotationFacts& facts) {
   const auto fits = [&](const std::vector<double>& list) {
     return list.empty() || list.size() == facts.frequencies.size();
   };
@@ -85,7 +85,7 @@ RotationFacts FactsOf(const v1::RotationEncoding& rotation) {
   facts.trained_turns = ListOf(rotation.original_turns());
   facts.target_turns = ListOf(rotation.target_turns());
   facts.unfinished = ListOf(rotation.incomplete_pairs());
-  return IsWhole(facts) ? facts : RotationFacts();
+  return IsConsistent(facts) ? facts : RotationFacts();
 }
 
 RotationFacts FactsOf(const v1::AdditiveEncoding& additive,
@@ -136,32 +136,35 @@ std::vector<std::vector<std::string>> PairRows(const RotationFacts& facts) {
       add(Short(facts.target_turns[k]));
     }
     const bool unfinished = has_turns && facts.trained_turns[k] < 1;
-    add(facts.Stands(k) ? "stands still"
-        : unfinished    ? "no whole turn in training"
-                        : "");
+    add(facts.IsStatic(k) ? "does not rotate"
+        : unfinished      ? "no whole turn in training"
+                          : "");
   }
   return rows;
 }
 
-// What training has seen of the pairs, in a sentence.
+// A sentence about the pairs that complete no turn within the trained length.
 std::string TrainingLine(const RotationFacts& facts) {
   if (facts.trained_turns.empty()) {
-    return "which pairs training completes depends on its length; say it with "
-           "--trained\n";
+    return "which pairs complete a turn in training depends on its length; set "
+           "it with --trained\n";
   }
-  int64_t standing = 0;
-  for (int64_t k = 0; k < facts.pair_count(); ++k) standing += facts.Stands(k);
-  const std::string stand =
-      standing == 0 ? ""
-                    : absl::StrCat("; ", standing, " of ", facts.pair_count(),
-                                   " stand still");
+  int64_t static_count = 0;
+  for (int64_t k = 0; k < facts.pair_count(); ++k) {
+    static_count += facts.IsStatic(k);
+  }
+  const std::string note =
+      static_count == 0
+          ? ""
+          : absl::StrCat("; ", static_count, " of ", facts.pair_count(),
+                         " pairs do not rotate");
   if (facts.unfinished.empty()) {
     return absl::StrCat(
-        standing == facts.pair_count() ? "no pair turns"
-        : standing > 0 ? "every pair that turns does so at least once within "
-                       : "every pair turns at least once within ",
-        standing == facts.pair_count() ? "" : Short(facts.trained_length),
-        stand, "\n");
+        static_count == facts.pair_count() ? "no pair rotates"
+        : static_count > 0 ? "every pair that rotates completes a turn within "
+                           : "every pair completes a turn within ",
+        static_count == facts.pair_count() ? "" : Short(facts.trained_length),
+        note, "\n");
   }
   return absl::StrCat(
       facts.unfinished.size(), " of ", facts.pair_count(), " pairs (",
@@ -169,7 +172,7 @@ std::string TrainingLine(const RotationFacts& facts) {
       Short(facts.trained_length),
       facts.rotates ? " they reach new angles unless they are stretched"
                     : " their columns take values that were never trained",
-      stand, "\n");
+      note, "\n");
 }
 
 }  // namespace
@@ -194,7 +197,7 @@ nlohmann::ordered_json RotationJson(const RotationFacts& facts) {
   for (int64_t k = 0; k < facts.pair_count(); ++k) {
     nlohmann::ordered_json pair = {{"frequency", facts.frequencies[k]}};
     if (facts.rotates) pair["unscaled_frequency"] = facts.unscaled[k];
-    if (!facts.Stands(k)) {
+    if (!facts.IsStatic(k)) {
       pair["wavelength"] = facts.Wavelength(k);
       if (facts.rotates) pair["stretched"] = facts.Stretch(k);
     }
@@ -247,7 +250,7 @@ std::string ExplainTable(const TableFacts& facts) {
       " have one of their own\npositions past them: ", facts.policy, "\n");
   if (facts.trained_length <= 0) {
     absl::StrAppend(&text,
-                    "which rows training reaches depends on its length; say it "
+                    "which rows training reaches depends on its length; set it "
                     "with --trained\n");
   } else if (facts.UntrainedRows() > 0) {
     absl::StrAppend(&text, "the last ", facts.UntrainedRows(),
@@ -274,7 +277,8 @@ absl::StatusOr<plot::LineChart> TableChart(const v1::Tensor& table,
                                            const std::string& title) {
   CLIENT_ASSIGN_OR_RETURN(const std::vector<double> codes, ToDoubles(table));
   if (table.shape_size() != 2) {
-    return absl::InternalError("a table has two axes");
+    return absl::InternalError(absl::StrCat(
+        "the table sent by the server has shape ", ShapeName(table)));
   }
   const int64_t dim = table.shape(1);
   std::vector<double> steps = {0};
@@ -308,7 +312,7 @@ struct BiasByDistance {
   int64_t length() const {
     return heads.empty() ? 0 : static_cast<int64_t>(heads[0].size());
   }
-  // Some, ever farther apart, and the last.
+  // The distances to show: 0, 1, 4, 16, ... and the largest one.
   std::vector<int64_t> Distances() const {
     std::vector<int64_t> distances;
     for (int64_t n = 0; n < length(); n = n == 0 ? 1 : 4 * n) {
@@ -325,7 +329,9 @@ absl::StatusOr<BiasByDistance> ByDistance(const v1::BiasEncoding& bias) {
   CLIENT_ASSIGN_OR_RETURN(const std::vector<double> values,
                           ToDoubles(bias.bias()));
   if (bias.bias().shape_size() != 3 || bias.bias().shape(1) != 1) {
-    return absl::InternalError("a bias of one query has axes [H, 1, T]");
+    return absl::InternalError(
+        absl::StrCat("the bias sent by the server has shape ",
+                     ShapeName(bias.bias()), "; must be [H, 1, T]"));
   }
   const int64_t keys = bias.bias().shape(2);
   BiasByDistance by_distance;
@@ -338,7 +344,7 @@ absl::StatusOr<BiasByDistance> ByDistance(const v1::BiasEncoding& bias) {
   return by_distance;
 }
 
-// One column for each kind of number that heads have.
+// One row per head and one column per parameter of the heads.
 std::string HeadTable(const v1::BiasEncoding& bias) {
   std::vector<std::vector<std::string>> rows = {{"HEAD"}};
   for (const v1::HeadNumbers& numbers : bias.head_numbers()) {
@@ -409,8 +415,8 @@ absl::StatusOr<nlohmann::ordered_json> BiasJson(const v1::BiasEncoding& bias) {
   return json;
 }
 
-absl::StatusOr<plot::LineChart> BiasChart(const v1::BiasEncoding& bias,
-                                          const std::string& title) {
+absl::StatusOr<plot::LineChart> BiasDistanceChart(const v1::BiasEncoding& bias,
+                                                  const std::string& title) {
   constexpr int64_t kMaxHeads = 8;
   CLIENT_ASSIGN_OR_RETURN(const BiasByDistance by_distance, ByDistance(bias));
   const auto heads = static_cast<int64_t>(by_distance.heads.size());

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
-#include "locus/client/tensor.h"
 #include "google/protobuf/util/json_util.h"
+#include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -17,8 +17,8 @@ Json NumberJson(double value, bool is_double) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
   if (is_double) return value;
-  // A float has up to 17 digits as a double; the double nearest to its shortest
-  // decimal form prints as that form.
+  // Printed as a double, a float has up to 17 digits. The double nearest to the
+  // shortest decimal form of the float prints as that form.
   char text[32];
   const auto end =
       std::to_chars(text, text + sizeof(text), static_cast<float>(value));
@@ -38,12 +38,12 @@ Json ElementJson(const v1::Tensor& tensor, int64_t index) {
   }
 }
 
-// The part of the data below one index of the axes before `axis`; moves
-// `next` past it.
+// The nested lists for one index of the axes before `axis`. `next` is the index
+// of the first element and is advanced past the last one.
 Json NestedJson(const v1::Tensor& tensor, int axis, int64_t& next) {
   if (axis == tensor.shape_size()) return ElementJson(tensor, next++);
   Json list = Json::array();
-  // An axis of many empty rows would make a small tensor a large document.
+  // A tensor of shape [1000000, 0] must not become a list of empty lists.
   if (tensor.data().empty() && axis > 0) return list;
   for (int64_t i = 0; i < tensor.shape(axis) && !tensor.data().empty(); ++i) {
     list.push_back(NestedJson(tensor, axis + 1, next));

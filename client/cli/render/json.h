@@ -1,30 +1,31 @@
-// JSON for programs to read.
+// JSON output of the commands.
 #pragma once
 
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "locus/client/client.h"
 #include "google/protobuf/message.h"
+#include "locus/client/client.h"
 #include "locus/v1/tensor.pb.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace locus::client {
 
 // {"dtype": "FLOAT32", "shape": [2, 2], "data": [[1.0, 0.5], [0.25, "NaN"]]}.
-// Numbers have the fewest digits that give the element back. What JSON has no
-// number for is a string, as in protobuf's own mapping: "NaN", "Infinity",
-// "-Infinity". The tensor has passed CheckTensor.
+// Numbers have the fewest digits that restore the element exactly. Values that
+// JSON cannot represent are strings, as in protobuf's JSON mapping: "NaN",
+// "Infinity", "-Infinity". The tensor must have passed CheckTensor().
 nlohmann::ordered_json TensorJson(const v1::Tensor& tensor);
 
+// Metadata of a call:
 // {"request_id": "...", "attempts": 1, "queue_us": 3.0, "compute_us": 25.0}.
 nlohmann::ordered_json CallJson(const CallInfo& info);
 
-// A message with the names of the contract and all its fields, on one line.
+// A message on one line, with proto field names and default values included.
 absl::StatusOr<std::string> MessageJson(
     const google::protobuf::Message& message);
 
-// One line. Bytes that are not UTF-8 are replaced.
+// The document on one line. Invalid UTF-8 is replaced by U+FFFD.
 std::string JsonLine(const nlohmann::ordered_json& document);
 
 }  // namespace locus::client

@@ -2,35 +2,36 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/base/status_macros.h"
 #include "client/cli/render/load_table.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/io/file.h"
-#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {
 
-struct Form {
+struct LoadFormat {
   const char* name;
-  const char* ending;
+  const char* extension;
   std::string (*format)(const load::Report&);
 };
 
-constexpr Form kForms[] = {{"text", ".txt", FormatLoad},
-                           {"json", ".json", load::JsonReport},
-                           {"csv", ".csv", load::CsvReport},
-                           {"prometheus", ".prom", load::PrometheusReport}};
+constexpr LoadFormat kLoadFormats[] = {
+    {"text", ".txt", FormatLoad},
+    {"json", ".json", load::JsonReport},
+    {"csv", ".csv", load::CsvReport},
+    {"prometheus", ".prom", load::PrometheusReport}};
 
-const Form* ByName(const std::string& name) {
-  for (const Form& form : kForms) {
-    if (name == form.name) return &form;
+const LoadFormat* ByName(const std::string& name) {
+  for (const LoadFormat& format : kLoadFormats) {
+    if (name == format.name) return &format;
   }
   return nullptr;
 }
 
-const Form* ByPath(const std::string& path) {
-  for (const Form& form : kForms) {
-    if (absl::EndsWith(path, form.ending)) return &form;
+const LoadFormat* ByPath(const std::string& path) {
+  for (const LoadFormat& format : kLoadFormats) {
+    if (absl::EndsWith(path, format.extension)) return &format;
   }
   return nullptr;
 }

@@ -1,4 +1,4 @@
-// Where the report of a load goes, and in which form.
+// Formats and files of the report of `locus load`.
 #pragma once
 
 #include <string>
@@ -9,14 +9,17 @@
 
 namespace locus::client {
 
-// text, json, csv, prometheus. A usage error for any other.
+// Returns a usage error unless `format` is text, json, csv or prometheus.
 absl::Status CheckLoadFormat(const std::string& format);
 
+// The report in `format`, which must have passed CheckLoadFormat().
 std::string FormatLoadAs(const std::string& format, const load::Report& report);
 
-// Files have the form that their names end in: .json, .csv, .prom or .txt. A
-// usage error for any other, and an error for what cannot be written.
+// Returns a usage error if a path does not end in .json, .csv, .prom or .txt,
+// and an error if a file cannot be written.
 absl::Status CheckLoadFiles(const std::vector<std::string>& paths);
+// Writes the report to each path in the format of its extension. The paths must
+// have passed CheckLoadFiles().
 absl::Status WriteLoadFiles(const std::vector<std::string>& paths,
                             const load::Report& report);
 

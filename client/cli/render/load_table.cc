@@ -34,7 +34,7 @@ std::vector<std::string> TimesRow(const char* name,
   return row;
 }
 
-std::string Times(const Statistics& statistics) {
+std::string TimesTable(const Statistics& statistics) {
   Rows rows = {{"", "CALLS", "MEAN"}};
   for (const load::NamedPercentile& percentile : load::kPercentiles) {
     rows[0].push_back(absl::AsciiStrToUpper(percentile.name));
@@ -74,7 +74,7 @@ std::string Heading(const load::Setup& setup) {
   return text;
 }
 
-std::string Calls(const Result& result) {
+std::string CallCounts(const Result& result) {
   std::vector<std::string> parts;
   for (int code = 0; code < load::kCodeCount; ++code) {
     const int64_t count = result.statistics.by_code[code];
@@ -87,9 +87,7 @@ std::string Calls(const Result& result) {
     parts.push_back(absl::StrCat(result.unsent, " never sent"));
   }
   if (result.withheld > 0) {
-    parts.push_back(absl::StrCat(result.withheld,
-                                 " withheld at the server's "
-                                 "request"));
+    parts.push_back(absl::StrCat(result.withheld, " withheld on pushback"));
   }
   if (result.unfinished > 0) {
     parts.push_back(absl::StrCat(result.unfinished, " unfinished"));
@@ -97,7 +95,7 @@ std::string Calls(const Result& result) {
   return absl::StrJoin(parts, ", ");
 }
 
-std::string Client(const load::ClientCost& cost) {
+std::string ClientCost(const load::ClientCost& cost) {
   if (cost.calls == 0 || cost.wall_seconds <= 0) return "no calls";
   return absl::StrCat(
       FormatNanos(cost.thread_cpu_seconds * 1e9 /
@@ -113,18 +111,18 @@ std::string FormatSearch(const load::Search& search) {
   for (const load::Trial& trial : search.trials) {
     rows.push_back({absl::StrCat(FormatRate(trial.rate), "/s"),
                     absl::StrCat(FormatRate(trial.throughput), "/s"),
-                    trial.holds ? "yes" : "no",
+                    trial.meets_slos ? "yes" : "no",
                     absl::StrJoin(trial.violations, "; ")});
   }
-  const std::string limits = absl::StrJoin(search.limits, ", ");
+  const std::string slos = absl::StrJoin(search.slos, ", ");
   std::string text = FormatRows(rows);
   if (!search.best.has_value()) {
-    absl::StrAppend(&text, "\nNo rate holds ", limits, ".\n");
+    absl::StrAppend(&text, "\nNo rate holds ", slos, ".\n");
   } else {
-    absl::StrAppend(&text, "\nHighest rate that holds ", limits, ": ",
-                    FormatRate(*search.best), "/s",
-                    search.reached_max ? ", as far as --max-rate goes" : "",
-                    "\n");
+    absl::StrAppend(
+        &text, "\nHighest rate that holds ", slos, ": ",
+        FormatRate(*search.best), "/s",
+        search.reached_max ? ", the maximum rate of the search" : "", "\n");
   }
   return text + "\n";
 }
@@ -159,19 +157,20 @@ std::string FormatLoad(const load::Report& report) {
   const Result& result = report.result;
   std::string text;
   if (report.search.has_value()) text = FormatSearch(*report.search);
-  absl::StrAppend(&text, result.interrupted ? "INTERRUPTED. What ran:\n" : "",
-                  Heading(result.setup), "\n", Times(result.statistics), "\n");
+  absl::StrAppend(
+      &text, result.interrupted ? "INTERRUPTED. Results so far:\n" : "",
+      Heading(result.setup), "\n", TimesTable(result.statistics), "\n");
   std::string rate =
       absl::StrCat(FormatRate(result.Throughput()), "/s succeeded");
   if (result.setup.offered_rate > 0) {
     absl::StrAppend(&rate, " of ", FormatRate(result.setup.offered_rate),
                     "/s offered");
   }
-  text += FormatRows({{"calls", Calls(result)},
+  text += FormatRows({{"calls", CallCounts(result)},
                       {"rate", rate},
-                      {"client", Client(result.cost)}});
-  for (const std::string& doubt : load::Doubts(result)) {
-    absl::StrAppend(&text, "\nWarning: ", doubt, "\n");
+                      {"client", ClientCost(result.cost)}});
+  for (const std::string& warning : load::MeasurementWarnings(result)) {
+    absl::StrAppend(&text, "\nWarning: ", warning, "\n");
   }
   return text;
 }

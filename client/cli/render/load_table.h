@@ -1,4 +1,4 @@
-// Loads and comparisons of them, for people to read.
+// Text tables of load tests and of comparisons between them.
 #pragma once
 
 #include <string>
@@ -8,8 +8,11 @@
 
 namespace locus::client {
 
+// The report of a load test, with the trials of the rate search if there was
+// one.
 std::string FormatLoad(const load::Report& report);
 
+// The figures of two runs side by side, with a verdict for each.
 std::string FormatComparison(const load::Comparison& comparison);
 
 }  // namespace locus::client

@@ -13,25 +13,27 @@ absl::StatusOr<Codes> TableCodes(const v1::Tensor& table) {
   Codes codes;
   CLIENT_ASSIGN_OR_RETURN(codes.values, ToDoubles(table));
   if (table.shape_size() != 2) {
-    return absl::InternalError(
-        absl::StrCat("the server's table is ", ShapeName(table)));
+    return absl::InternalError(absl::StrCat(
+        "the table sent by the server has shape ", ShapeName(table)));
   }
   codes.count = table.shape(0);
   codes.width = table.shape(1);
   return codes;
 }
 
-// A one turned by an angle is (cos - sin, sin + cos), whose inner product with
-// another is that of (cos, sin) twice over: the rows side by side will do. Ones
-// that are not turned add 1 each, or half of that here: one channel holds them.
+// The pair (1, 1) rotated by an angle is (cos - sin, sin + cos). The inner
+// product of two such pairs is twice that of their (cos, sin), so each code is
+// the row of cosines followed by the row of sines. Each channel that is not
+// rotated adds 1 to the inner product, hence 1/2 here; the last element
+// accounts for all of them.
 absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation,
                                   int64_t dim) {
   CLIENT_ASSIGN_OR_RETURN(const Codes cos, TableCodes(rotation.cos()));
   CLIENT_ASSIGN_OR_RETURN(const Codes sin, TableCodes(rotation.sin()));
   if (sin.count != cos.count || sin.width != cos.width) {
-    return absl::InternalError(
-        absl::StrCat("the server's cosines are ", ShapeName(rotation.cos()),
-                     " and its sines ", ShapeName(rotation.sin())));
+    return absl::InternalError(absl::StrCat(
+        "the cosines sent by the server have shape ", ShapeName(rotation.cos()),
+        ", the sines ", ShapeName(rotation.sin())));
   }
   const auto rest =
       static_cast<double>(std::max<int64_t>(dim - 2 * cos.width, 0));

@@ -1,4 +1,4 @@
-// The codes that a scheme gives to positions, and how alike they are.
+// Position codes of a scheme and their similarity.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 
 namespace locus::client {
 
-// Codes of positions, [count, width].
+// One code per position: a matrix [count, width] in row-major order.
 struct Codes {
   int64_t count = 0;
   int64_t width = 0;
   std::vector<double> values;
 };
 
-// The rows of a table, [count, width].
+// The rows of a table of shape [count, width].
 absl::StatusOr<Codes> TableCodes(const v1::Tensor& table);
 
-// What becomes of a vector of `dim` ones at each position, up to lengths and
-// angles: inner products are half of theirs. Channels past the rotated ones
-// stay ones.
+// Codes with the same cosines as a vector of `dim` ones rotated for each
+// position; their inner products are half as large. Channels that the scheme
+// does not rotate stay 1.
 absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation,
                                   int64_t dim);
 
-// Between any two codes, [count, count].
+// The cosine between every two codes, [count, count].
 std::vector<double> Cosines(const Codes& codes);
 
 }  // namespace locus::client

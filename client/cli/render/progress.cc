@@ -14,7 +14,7 @@ namespace {
 
 constexpr absl::Duration kRedraw = absl::Milliseconds(100);
 constexpr int kBarWidth = 20;
-// To the beginning of the line, and empty what is right of it.
+// Moves the cursor to the beginning of the line and erases the line.
 constexpr char kClear[] = "\r\x1b[K";
 
 double DoneShare(double remaining_seconds, absl::Duration elapsed) {
@@ -30,7 +30,8 @@ std::string Bar(double share) {
                       absl::StrFormat("%4.0f%%", 100 * share));
 }
 
-// Names of schemes are the server's; nothing in them may move the cursor.
+// Replaces control characters. Scheme names come from the server and must not
+// move the cursor.
 std::string Printable(absl::string_view text) {
   std::string clean(text);
   for (char& c : clean) {
@@ -39,7 +40,8 @@ std::string Printable(absl::string_view text) {
   return clean;
 }
 
-// In the order they are shown, each with the order in which it is left out.
+// A part of a progress line. If the line is too long, the part with the
+// smallest weight is left out first.
 struct Part {
   std::string text;
   int weight;
@@ -59,7 +61,7 @@ std::string Fit(std::vector<Part> parts, int width) {
   return line().substr(0, std::max(width, 0));
 }
 
-double RemainingSeconds(const SpreadProgress& progress) {
+double RemainingSeconds(const DistributedProgress& progress) {
   if (!(progress.done_share > 0)) return 0;
   return absl::ToDoubleSeconds(progress.elapsed) * (1 - progress.done_share) /
          progress.done_share;
@@ -92,7 +94,7 @@ std::string ProgressLine(const v1::EvaluationProgress& progress,
   return Fit(std::move(parts), width);
 }
 
-std::string SpreadLine(const SpreadProgress& progress, int width) {
+std::string DistributedLine(const DistributedProgress& progress, int width) {
   return Fit(
       {{absl::StrCat(progress.done_runs, "/", progress.run_count, " runs"), 3},
        {absl::StrCat(progress.working_servers,
@@ -117,7 +119,7 @@ void ProgressReporter::OnProgress(const v1::EvaluationProgress& progress,
                                   absl::Time now) {
   if (options_.columns > 0) {
     if (!MayDraw(now)) return;
-    // The last column would wrap on some terminals.
+    // Some terminals wrap if the last column is used.
     options_.write(absl::StrCat(
         kClear, ProgressLine(progress, now - start_, options_.columns - 1)));
     return;
@@ -136,15 +138,15 @@ void ProgressReporter::OnProgress(const v1::EvaluationProgress& progress,
   options_.write(line);
 }
 
-void ProgressReporter::OnSpread(const SpreadProgress& progress,
-                                const std::string& run,
-                                absl::string_view server, int64_t step_count,
-                                absl::Time now) {
+void ProgressReporter::OnDistributed(const DistributedProgress& progress,
+                                     const std::string& run,
+                                     absl::string_view server,
+                                     int64_t step_count, absl::Time now) {
   if (options_.quiet) return;
   if (options_.columns > 0) {
     if (!MayDraw(now)) return;
     options_.write(
-        absl::StrCat(kClear, SpreadLine(progress, options_.columns - 1)));
+        absl::StrCat(kClear, DistributedLine(progress, options_.columns - 1)));
     return;
   }
   std::string line = absl::StrCat(Printable(run), " on ", server);
@@ -168,7 +170,7 @@ bool ProgressReporter::MayDraw(absl::Time now) {
 
 void ProgressReporter::OnCell(const v1::EvaluationCell& cell) {
   if (options_.columns > 0) return;
-  // The metric that is shown first everywhere is enough here.
+  // Show only the metric with the best rank.
   std::string metric;
   for (const auto& [name, value] : cell.metrics()) {
     const int rank = MetricOf(name).rank;

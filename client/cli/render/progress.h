@@ -1,5 +1,5 @@
-// How an evaluation is getting on: a line that is redrawn on a terminal, plain
-// lines elsewhere.
+// Progress of an evaluation on standard error: one line that is redrawn on a
+// terminal, plain lines otherwise.
 #pragma once
 
 #include <functional>
@@ -14,60 +14,65 @@
 namespace locus::client {
 
 // One line of at most `width` characters: scheme, seed, a bar for the whole
-// evaluation, step, loss and time left. What does not fit is left out, the
-// least important first.
+// evaluation, step, loss and time left. Parts that do not fit are left out, the
+// least important ones first.
 std::string ProgressLine(const v1::EvaluationProgress& progress,
                          absl::Duration elapsed, int width);
 
-// "1m20s", "45s", "2h05m".
+// A rounded-up duration with at most two units: "45s", "1m20s", "2h05m".
 std::string ShortDuration(double seconds);
 
-// Of an evaluation that several servers share.
-struct SpreadProgress {
-  // A run is a scheme with a seed.
+// State of an evaluation that is distributed over several servers.
+struct DistributedProgress {
+  // Runs; each is one scheme with one seed.
   int done_runs = 0;
   int run_count = 0;
   int working_servers = 0;
-  // Of all the work, from 0 to 1.
+  // Completed share of the whole evaluation, from 0 to 1.
   double done_share = 0;
   absl::Duration elapsed = absl::ZeroDuration();
 };
-// Like ProgressLine, of all servers together.
-std::string SpreadLine(const SpreadProgress& progress, int width);
+// Like ProgressLine(), for all servers together.
+std::string DistributedLine(const DistributedProgress& progress, int width);
 
 struct ProgressOptions {
-  // Columns of the terminal; 0: there is none, write plain lines.
+  // Width of the terminal in columns; 0 writes plain lines.
   int columns = 0;
+  // Writes nothing at all.
   bool quiet = false;
+  // Receives the text, including newlines and control sequences.
   std::function<void(absl::string_view)> write;
 };
 
-// Told of all events; writes at most ten times a second to a terminal, and one
-// line for each run and cell elsewhere.
+// Writes the progress of an evaluation. Redraws its line on a terminal at most
+// ten times per second; without a terminal, writes one line per run and cell.
+// Not thread-safe.
 class ProgressReporter {
  public:
   ProgressReporter(ProgressOptions options, absl::Time start);
 
+  // Handles an event from a server.
   void On(const v1::EvaluateExtrapolationResponse& event, absl::Time now);
-  // One of several servers is at a run, such as "rope seed 1".
-  void OnSpread(const SpreadProgress& progress, const std::string& run,
-                absl::string_view server, int64_t step_count, absl::Time now);
-  // A line that stays.
+  // Reports that `server` is working on `run`, such as "rope seed 1".
+  void OnDistributed(const DistributedProgress& progress,
+                     const std::string& run, absl::string_view server,
+                     int64_t step_count, absl::Time now);
+  // Writes a permanent line.
   void Say(absl::string_view line);
-  // Removes the line.
+  // Erases the progress line from the terminal.
   void Finish();
 
  private:
   void OnProgress(const v1::EvaluationProgress& progress, absl::Time now);
   void OnCell(const v1::EvaluationCell& cell);
-  // Whether the line on the terminal may be drawn again.
+  // Whether enough time has passed to redraw the line.
   bool MayDraw(absl::Time now);
 
   const ProgressOptions options_;
   const absl::Time start_;
   std::optional<absl::Time> drawn_;
-  // The run that was announced last; of several servers, all that were, with
-  // their servers.
+  // The last run that was written as a plain line, and all lines written by
+  // OnDistributed().
   std::string announced_;
   std::set<std::string> announced_runs_;
 };

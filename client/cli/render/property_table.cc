@@ -41,7 +41,7 @@ bool IsBroken(const v1::PropertyResult& result) {
          result.promise() != v1::PROMISE_ANSWER_UNSPECIFIED;
 }
 
-std::string Number(double value) { return absl::StrFormat("%.3g", value); }
+std::string ThreeDigits(double value) { return absl::StrFormat("%.3g", value); }
 
 std::vector<std::string> RowOf(const std::string& name,
                                const v1::PropertyResult& result) {
@@ -49,13 +49,13 @@ std::vector<std::string> RowOf(const std::string& name,
   return {name,
           result.property(),
           VerdictName(result.verdict()),
-          measured ? Number(result.measured()) : "-",
-          measured ? Number(result.tolerance()) : "-",
+          measured ? ThreeDigits(result.measured()) : "-",
+          measured ? ThreeDigits(result.tolerance()) : "-",
           PromiseName(result.promise()),
           IsBroken(result) ? "<== PROMISE BROKEN" : ""};
 }
 
-// The schemes, or the naive encodings.
+// The table of the schemes, or that of the naive encodings.
 std::string FormatGroup(const v1::CheckPropertiesResponse& response,
                         bool naive) {
   std::vector<std::vector<std::string>> rows = {
@@ -124,7 +124,7 @@ std::string FormatProperties(const v1::CheckPropertiesResponse& response,
   const std::string naive = FormatGroup(response, /*naive=*/true);
   if (!naive.empty()) {
     absl::StrAppend(&text, text.empty() ? "" : "\n",
-                    "What one might try first, and why it fails:\n\n", naive);
+                    "Naive encodings, for comparison:\n\n", naive);
   }
   if (options.details) {
     absl::StrAppend(&text, "\n", FormatDetails(response));

@@ -1,4 +1,4 @@
-// Properties of schemes, measured, as tables for people to read.
+// Text tables of the measured properties of schemes.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 namespace locus::client {
 
 struct PropertyTableOptions {
-  // Also say, in words, what was done for each verdict.
+  // Also describe the worked case behind each verdict.
   bool details = false;
 };
 
+// One row per scheme and property, and a summary line.
 std::string FormatProperties(const v1::CheckPropertiesResponse& response,
                              const PropertyTableOptions& options);
 
-// How many results are not what was promised. Where nothing was promised,
-// nothing is broken.
+// The number of verdicts that differ from the declaration of the scheme.
+// Properties without a declaration do not count.
 int BrokenPromises(const v1::CheckPropertiesResponse& response);
 
 }  // namespace locus::client

@@ -13,10 +13,11 @@
 namespace locus::client {
 namespace {
 
-constexpr int64_t kGap = -1;  // an index that stands for those left out
+// An index that stands for the rows or columns that are left out.
+constexpr int64_t kGap = -1;
 constexpr absl::string_view kEllipsis = "...";
 
-// Of a UTF-8 string: bytes that begin a character.
+// The number of characters of a UTF-8 string.
 size_t Width(absl::string_view text) {
   return std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
@@ -33,7 +34,8 @@ std::string PadRight(absl::string_view text, size_t width) {
   return absl::StrCat(text, std::string(width > have ? width - have : 0, ' '));
 }
 
-// 0 .. count - 1, or the first and the last of them with a gap between.
+// The indices 0 .. count - 1, or the first and the last ones with kGap between
+// them if there are more than `limit`.
 std::vector<int64_t> Shown(int64_t count, int64_t limit) {
   std::vector<int64_t> indices;
   const int64_t last = count <= limit ? 0 : limit / 3;
@@ -44,8 +46,8 @@ std::vector<int64_t> Shown(int64_t count, int64_t limit) {
   return indices;
 }
 
-// One way of writing numbers for all of a table, so that they can be compared
-// down a column.
+// One number format for all elements of a table, so that a column can be
+// compared by eye.
 class NumberStyle {
  public:
   void Include(double value) {
@@ -61,7 +63,7 @@ class NumberStyle {
     if (largest_ >= 1e5 || largest_ < 1e-3) {
       return absl::StrFormat("%.3e", value);
     }
-    // Minus zero tells a reader nothing.
+    // Print no negative zero.
     const std::string text = absl::StrFormat("%.4f", value);
     return text == "-0.0000" ? "0.0000" : text;
   }
@@ -77,7 +79,7 @@ std::string Label(const std::function<std::string(int64_t)>& label,
   return label ? label(index) : absl::StrCat(index);
 }
 
-// One matrix of a tensor. Elements begin at `offset`.
+// One matrix of a tensor. Its elements begin at index `offset`.
 class Matrix {
  public:
   Matrix(const TensorTable& table, const v1::Tensor& tensor, int64_t offset,
@@ -88,7 +90,7 @@ class Matrix {
         column_count_(column_count) {
     constexpr int64_t kMaxRows = 16;
     rows_ = Shown(row_count, kMaxRows);
-    // A number takes at least one character and two spaces.
+    // Upper bound: a number takes at least one character and two spaces.
     columns_ = Shown(column_count, std::max(1, table.width / 3));
   }
 
@@ -106,7 +108,7 @@ class Matrix {
     const int64_t fitting = std::max<int64_t>(
         3, (table_.width - static_cast<int64_t>(label_width)) /
                static_cast<int64_t>(cell_width + 2));
-    // The gap is a column, too.
+    // The gap takes the place of a column.
     columns_ =
         Shown(column_count_, column_count_ <= fitting ? fitting : fitting - 1);
     std::string text = std::string(label_width, ' ');
@@ -160,7 +162,7 @@ class Matrix {
   NumberStyle style_;
 };
 
-// "title[1, 0]" for the matrix with that number, counted row-major.
+// "title[1, 0]" for the matrix with the given number in row-major order.
 std::string MatrixName(const std::string& title, const v1::Tensor& tensor,
                        int64_t number) {
   std::vector<int64_t> index;

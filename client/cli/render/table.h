@@ -1,4 +1,4 @@
-// Tables for people to read.
+// Text tables of strings and tensors.
 #pragma once
 
 #include <cstdint>
@@ -10,28 +10,30 @@
 
 namespace locus::client {
 
-// Columns as wide as they need to be, two spaces between them, left-aligned.
+// Left-aligned columns, each as wide as its widest cell, separated by two
+// spaces.
 std::string FormatRows(const std::vector<std::vector<std::string>>& rows);
 
-// How a tensor is shown. The last two axes are rows and columns; each index of
-// the axes before them has a table of its own.
+// How to print a tensor. The last two axes are rows and columns; each index of
+// the axes before them is a separate table.
 struct TensorTable {
   std::string title = "";
-  // What stands beside rows and above columns; indices unless set.
+  // Labels of rows and columns; default: their indices.
   std::function<std::string(int64_t)> row_label = nullptr;
   std::function<std::string(int64_t)> column_label = nullptr;
-  // What stands above each table where there are several; by default the title
-  // and its index.
+  // Headings of the tables of a tensor with more than two axes; default: the
+  // title and the index.
   std::function<std::string(int64_t)> table_label = nullptr;
-  // Columns of the screen. What does not fit is left out of the middle.
+  // Width of the terminal in columns. Columns that do not fit are left out of
+  // the middle of the table.
   int width = 80;
 };
 
-// The tensor's title, type and shape, then its numbers, the middle of large
-// ones left out. The tensor has passed CheckTensor.
+// The title, type and shape of a tensor, followed by its elements. The middle
+// of large tensors is left out. The tensor must have passed CheckTensor().
 std::string FormatTensor(const TensorTable& table, const v1::Tensor& tensor);
 
-// "title  1, 0.5, 0.25", the middle of long lists left out.
+// "title  1, 0.5, 0.25". The middle of long lists is left out.
 std::string FormatList(const std::string& title,
                        const std::vector<double>& values);
 

@@ -4,10 +4,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "client/base/status_macros.h"
 #include "client/cli/requests/positions.h"
 #include "client/cli/support/cli_errors.h"
 #include "locus/client/npy.h"
-#include "client/base/status_macros.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -21,7 +21,7 @@ absl::Status ReadTensor(const std::string& flag, const std::string& path,
   return absl::OkStatus();
 }
 
-// Reads a tensor of the computation, which --dtype converts.
+// Reads an operand of the computation and converts it to --dtype.
 absl::Status ReadOperand(const std::string& flag, const std::string& path,
                          const std::string& dtype, v1::Tensor* tensor) {
   CLIENT_RETURN_IF_ERROR(ReadTensor(flag, path, tensor));
@@ -63,21 +63,22 @@ absl::Status CheckCombination(const AttendFlags& flags) {
   if (some_heads &&
       (has_weights || flags.head_count.has_value() || flags.seed.has_value())) {
     return UsageError(
-        "--heads, --seed and weights are for --x and --tokens; with --q, --k "
-        "and --v the tensors say it all");
+        "--heads, --seed and weights need --x or --tokens; with --q, --k and "
+        "--v the tensors determine the heads");
   }
   if (flags.tokens.empty() && flags.dim.has_value()) {
-    return UsageError("--dim is for --tokens; tensors have their own");
+    return UsageError("--dim needs --tokens; tensors have their own width");
   }
   if (weights > 0 && (weights < 4 || !flags.weights_from.empty())) {
     return UsageError(
-        "--wq, --wk, --wv and --wo go together, without --weights-from");
+        "give all of --wq, --wk, --wv and --wo, or --weights-from");
   }
   if (has_weights && flags.seed.has_value()) {
-    return UsageError("weights are either given or drawn from --seed");
+    return UsageError("give either weights or --seed");
   }
   if (!flags.tokens.empty() && !flags.dtype.empty()) {
-    return UsageError("--dtype converts tensors; --tokens has none");
+    return UsageError(
+        "--dtype converts tensors and does not apply to --tokens");
   }
   return absl::OkStatus();
 }
@@ -96,7 +97,7 @@ absl::Status AddHeads(const AttendFlags& flags, AttendPlan* plan) {
     return UsageError(
         absl::StrCat("--q ", ShapeName(heads.q()), ", --k ",
                      ShapeName(heads.k()), ", --v ", ShapeName(heads.v()),
-                     ": all three are [T, D], or [H, T, D], or [B, H, T, D]"));
+                     ": all three must be [T, D], [H, T, D] or [B, H, T, D]"));
   }
   plan->added_axes = 4 - rank;
   AddAxes(plan->added_axes, heads.mutable_q());
@@ -132,19 +133,21 @@ absl::Status AddModule(const AttendFlags& flags, AttendPlan* plan) {
         ReadOperand("--x", flags.x, flags.dtype, module.mutable_x()));
     const int rank = module.x().shape_size();
     if (rank != 2 && rank != 3) {
-      return UsageError(absl::StrCat("--x ", ShapeName(module.x()),
-                                     ": is [T, d_model] or [B, T, d_model]"));
+      return UsageError(
+          absl::StrCat("--x ", ShapeName(module.x()),
+                       ": must be [T, d_model] or [B, T, d_model]"));
     }
     plan->added_axes = 3 - rank;
     AddAxes(plan->added_axes, module.mutable_x());
   } else {
-    // Words have no batch axis either.
+    // The server adds a batch axis to tokens.
     plan->added_axes = 1;
     for (const absl::string_view token : absl::StrSplit(
              flags.tokens, absl::ByAnyChar(" \t\n"), absl::SkipWhitespace())) {
       module.add_tokens(std::string(token));
     }
-    if (module.tokens().empty()) return UsageError("--tokens: has no words");
+    if (module.tokens().empty())
+      return UsageError("--tokens: contains no words");
   }
   if (flags.head_count.has_value()) module.set_head_count(*flags.head_count);
   if (flags.dim.has_value()) module.set_dim(*flags.dim);

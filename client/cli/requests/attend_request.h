@@ -1,4 +1,4 @@
-// What `locus attend` asks for: flags turned into a request.
+// Converts the flags of `locus attend` into a request.
 #pragma once
 
 #include <optional>
@@ -11,9 +11,11 @@
 
 namespace locus::client {
 
+// The flags of `locus attend`. Strings that hold file names, lists or words are
+// empty if the flag is not given.
 struct AttendFlags {
   SchemeFlags scheme;
-  // One of the three.
+  // The input: either q, k and v, or x, or tokens.
   std::string q, k, v;
   std::string x;
   std::string tokens;
@@ -38,18 +40,19 @@ struct AttendFlags {
   bool return_log_sum_exp = false;
 };
 
+// A request, and how to undo the reshaping of its inputs.
 struct AttendPlan {
   v1::AttendRequest request;
-  // How many leading axes of 1 the inputs were given to make them whole; the
-  // same number is taken from what comes back.
+  // The number of leading axes of extent 1 that were added to the inputs. The
+  // same number must be removed from the outputs with RemoveAddedAxes().
   int added_axes = 0;
 };
 
-// A usage error if flags do not go together or a file cannot be read.
+// Returns a usage error if flags conflict or a file cannot be read.
 absl::StatusOr<AttendPlan> MakeAttendPlan(const AttendFlags& flags);
 
-// Takes the added axes away. The tensor may have been made by a server that
-// does as it likes, so axes other than 1 stay.
+// Removes up to `count` leading axes of extent 1. Stops at the first axis of
+// another extent, because the shape comes from the server and is not trusted.
 void RemoveAddedAxes(int count, v1::Tensor* tensor);
 
 }  // namespace locus::client

@@ -4,16 +4,16 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/suggest.h"
 #include "client/io/file.h"
-#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {
 
-// As many rows and columns as a small picture shows.
+// Rows and columns of the attention maps in the report.
 constexpr int64_t kMapSize = 64;
 constexpr int64_t kMaxCorpusBytes = int64_t{4} << 20;
 
@@ -23,7 +23,7 @@ const google::protobuf::OneofDescriptor* TaskOneof() {
   return v1::TrainedMode::descriptor()->FindOneofByName("task");
 }
 
-// Flags that mean nothing without training.
+// Returns a usage error if a training flag is combined with --pattern.
 absl::Status CheckPattern(const EvaluationFlags& flags) {
   const std::pair<const char*, bool> misplaced[] = {
       {"--task", !flags.task.empty()},
@@ -36,7 +36,7 @@ absl::Status CheckPattern(const EvaluationFlags& flags) {
   for (const auto& [flag, given] : misplaced) {
     if (given) {
       return UsageError(absl::StrCat(
-          flag, " does not go with --pattern: nothing is trained"));
+          flag, " cannot be combined with --pattern, which trains nothing"));
     }
   }
   return absl::OkStatus();
@@ -58,7 +58,8 @@ absl::Status AddCorpus(const std::string& path, v1::TrainedMode* trained) {
     return UsageError(absl::StrCat("--corpus: ", path, " is empty"));
   }
   if (static_cast<int64_t>(corpus->size()) > kMaxCorpusBytes) {
-    return UsageError(absl::StrCat("--corpus: ", path, " has more than 4 MiB"));
+    return UsageError(
+        absl::StrCat("--corpus: ", path, " is larger than 4 MiB"));
   }
   if (trained->has_retrofit()) {
     trained->mutable_retrofit()->set_corpus(*std::move(corpus));
@@ -81,8 +82,8 @@ absl::Status AddTask(const EvaluationFlags& flags, v1::TrainedMode* trained) {
   v1::TrainedMode::GetReflection()->MutableMessage(trained, field);
   if (flags.corpus.empty()) return absl::OkStatus();
   if (!trained->has_text() && !trained->has_retrofit()) {
-    return UsageError(absl::StrCat(
-        "--corpus goes with --task text or retrofit, not with ", name));
+    return UsageError(
+        absl::StrCat("--corpus needs --task text or retrofit, not ", name));
   }
   return AddCorpus(flags.corpus, trained);
 }

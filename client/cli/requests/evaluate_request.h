@@ -1,4 +1,4 @@
-// What `locus evaluate` asks for: flags turned into a request.
+// Converts the flags of `locus evaluate` into a request.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,13 @@
 
 namespace locus::client {
 
+// The flags of `locus evaluate`. Flags that are not set select the defaults of
+// the server.
 struct EvaluationFlags {
-  // Empty: all of them.
+  // Empty, together with `hf_configs`: the default schemes of the server.
   std::vector<std::string> schemes;
   std::vector<std::string> hf_configs;
-  // Empty: text, unless `pattern`.
+  // The name of a task. Empty: text, unless `pattern` is set.
   std::string task;
   bool pattern = false;
 
@@ -35,16 +37,18 @@ struct EvaluationFlags {
   std::optional<int64_t> step_count;
   std::optional<int64_t> batch_size;
   std::optional<double> learning_rate;
-  // A file.
+  // Path of a text file.
   std::string corpus;
 };
 
+// The names of all tasks, in the order of the proto.
 const std::vector<std::string>& EvaluationTasks();
 
-// A usage error if flags do not go together or a file cannot be read.
+// Returns a usage error if flags conflict or a file cannot be read.
 absl::StatusOr<v1::EvaluateExtrapolationRequest> MakeEvaluationRequest(
     const EvaluationFlags& flags);
 
+// The flags that set the fields of the request.
 FlagHints EvaluationHints();
 
 }  // namespace locus::client

@@ -1,4 +1,4 @@
-// Weights of queries and keys between RoPE's layouts.
+// Conversion of query and key weights between the two layouts of RoPE.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,18 @@
 namespace locus::client {
 
 struct LayoutChange {
-  // From neighbouring channels to halves, or back.
-  bool to_halves = false;
+  // True converts interleaved to half-split, false half-split to interleaved.
+  bool to_half_split = false;
   int64_t head_count = 0;
-  // Of each head, from its first channel on; 0: all of it.
+  // Number of rotated channels at the start of each head; 0 means all.
   int64_t rotary_dim = 0;
-  // The one that the heads' channels lie along; negative ones count from the
-  // last.
+  // The axis of the channels of all heads; negative axes count from the last.
   int64_t axis = 0;
 };
 
-// Permutes the channels of every head: 2k and 2k + 1 become k and k +
-// rotary_dim / 2, or the other way round. The tensor has passed CheckTensor.
-// INVALID_ARGUMENT says what does not fit.
+// Permutes the channels of every head: channels 2k and 2k + 1 move to k and
+// k + rotary_dim / 2, or back. The tensor must have passed CheckTensor().
+// Returns INVALID_ARGUMENT if the sizes do not match.
 absl::Status ChangeLayout(const LayoutChange& change, v1::Tensor* tensor);
 
 }  // namespace locus::client

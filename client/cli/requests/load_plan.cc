@@ -7,10 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "client/base/status_macros.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/io/file.h"
 #include "client/load/units.h"
-#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {
@@ -19,14 +19,15 @@ using load::FormatRate;
 using load::RateProfile;
 using load::RateSegment;
 
-// A start time has a few bytes: some millions of them.
+// Maximum size of a replay file: several million start times.
 constexpr int64_t kMaxReplayBytes = int64_t{64} << 20;
 constexpr double kMaxRate = 1e6;
 
-absl::Status CheckRate(const std::string& flag, double rate, double least) {
-  if (rate >= least && rate <= kMaxRate) return absl::OkStatus();
-  return UsageError(absl::StrCat(flag, ": is ", rate, " calls a second; must ",
-                                 least > 0 ? "be above 0" : "be at least 0",
+absl::Status CheckRate(const std::string& flag, double rate, double min) {
+  if (rate >= min && rate <= kMaxRate) return absl::OkStatus();
+  return UsageError(absl::StrCat(flag, ": is ", rate,
+                                 " calls per second; must ",
+                                 min > 0 ? "be above 0" : "be at least 0",
                                  " and at most ", FormatRate(kMaxRate)));
 }
 
@@ -42,21 +43,23 @@ absl::Status CheckCombination(const LoadPlanFlags& flags) {
   }
   if (flags.poisson &&
       (!flags.replay.empty() || flags.concurrency.has_value())) {
-    return UsageError("--poisson is for --rate, --ramp and --steps");
+    return UsageError("--poisson needs --rate, --ramp or --steps");
   }
   if (!flags.replay.empty() && !flags.duration.empty()) {
-    return UsageError("--duration: a replay is as long as its file");
+    return UsageError(
+        "--duration: cannot be combined with --replay, which lasts until the "
+        "last start time");
   }
   if (!flags.slo.empty() && loads > 0 && !flags.rate.has_value()) {
     return UsageError(
-        "--slo searches rates; of the loads it goes with --rate, where it "
-        "begins");
+        "--slo searches for a rate; it can be combined with --rate, the first "
+        "rate, but not with other loads");
   }
   if (!flags.slo.empty() && !flags.fail_above.empty()) {
     return UsageError("--slo and --fail-above: give one");
   }
   if (flags.slo.empty() && flags.max_rate.has_value()) {
-    return UsageError("--max-rate is for --slo");
+    return UsageError("--max-rate needs --slo");
   }
   if (flags.concurrency.has_value() &&
       (*flags.concurrency < 1 || *flags.concurrency > 100000)) {
@@ -66,13 +69,16 @@ absl::Status CheckCombination(const LoadPlanFlags& flags) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<int64_t> Time(const std::string& flag, const std::string& text,
-                             const std::string& otherwise, int64_t least) {
-  const auto nanos = load::ParseNanos(text.empty() ? otherwise : text);
+// Parses the value of a time flag, or `default_text` if it is empty.
+absl::StatusOr<int64_t> ParseTime(const std::string& flag,
+                                  const std::string& text,
+                                  const std::string& default_text,
+                                  int64_t min) {
+  const auto nanos = load::ParseNanos(text.empty() ? default_text : text);
   if (!nanos.ok()) return AsUsage(nanos.status(), flag);
-  if (*nanos < least) {
+  if (*nanos < min) {
     return UsageError(absl::StrCat(flag, ": is ", text, "; must be at least ",
-                                   load::FormatNanos(least)));
+                                   load::FormatNanos(min)));
   }
   return *nanos;
 }
@@ -88,15 +94,15 @@ absl::StatusOr<RateSegment> ParseRamp(const std::string& text, double seconds) {
   CLIENT_RETURN_IF_ERROR(CheckRate("--ramp", segment.from_rate, 0));
   CLIENT_RETURN_IF_ERROR(CheckRate("--ramp", segment.to_rate, 0));
   if (segment.from_rate + segment.to_rate <= 0) {
-    return UsageError("--ramp: both ends are 0, which makes no calls");
+    return UsageError("--ramp: both rates are 0, which makes no calls");
   }
   return segment;
 }
 
-absl::StatusOr<std::vector<RateSegment>> Segments(const LoadPlanFlags& flags,
-                                                  double seconds) {
-  // Slower than one call in an hour.
-  constexpr double kLeastRate = 1.0 / 3600;
+absl::StatusOr<std::vector<RateSegment>> MakeSegments(
+    const LoadPlanFlags& flags, double seconds) {
+  // One call per hour.
+  constexpr double kMinRate = 1.0 / 3600;
   if (!flags.ramp.empty()) {
     CLIENT_ASSIGN_OR_RETURN(const RateSegment ramp,
                             ParseRamp(flags.ramp, seconds));
@@ -105,14 +111,14 @@ absl::StatusOr<std::vector<RateSegment>> Segments(const LoadPlanFlags& flags,
   std::vector<RateSegment> segments;
   if (!flags.steps.empty()) {
     for (const double rate : flags.steps) {
-      CLIENT_RETURN_IF_ERROR(CheckRate("--steps", rate, kLeastRate));
+      CLIENT_RETURN_IF_ERROR(CheckRate("--steps", rate, kMinRate));
       segments.push_back(
           {seconds / static_cast<double>(flags.steps.size()), rate, rate});
     }
     return segments;
   }
   const double rate = flags.rate.value_or(1000);
-  CLIENT_RETURN_IF_ERROR(CheckRate("--rate", rate, kLeastRate));
+  CLIENT_RETURN_IF_ERROR(CheckRate("--rate", rate, kMinRate));
   return std::vector<RateSegment>{{seconds, rate, rate}};
 }
 
@@ -146,16 +152,16 @@ absl::StatusOr<LoadPlan> PlanReplay(const LoadPlanFlags& flags) {
   }
   LoadPlan plan;
   CLIENT_ASSIGN_OR_RETURN(plan.warm_up_nanos,
-                          Time("--warm-up", flags.warm_up, "0", 0));
+                          ParseTime("--warm-up", flags.warm_up, "0", 0));
   plan.length_nanos = times->back() + 1;
-  const auto counted =
+  const auto measured_count =
       times->end() -
       std::lower_bound(times->begin(), times->end(), plan.warm_up_nanos);
-  if (counted == 0) {
+  if (measured_count == 0) {
     return UsageError("--warm-up: is longer than the replay");
   }
   plan.offered_rate =
-      static_cast<double>(counted) /
+      static_cast<double>(measured_count) /
       std::max(1e-3, load::ToSeconds(plan.length_nanos - plan.warm_up_nanos));
   plan.text = absl::StrCat("replay of ", times->size(), " calls");
   plan.make_schedule = [times = *std::move(times)] {
@@ -174,12 +180,13 @@ absl::StatusOr<LoadPlan> MakeLoadPlan(const LoadPlanFlags& flags) {
   if (!flags.replay.empty()) return PlanReplay(flags);
   LoadPlan plan;
   CLIENT_ASSIGN_OR_RETURN(plan.warm_up_nanos,
-                          Time("--warm-up", flags.warm_up, "1s", 0));
-  // Shorter runs have nothing to show.
-  constexpr int64_t kLeastNanos = int64_t{100} * 1000 * 1000;
-  CLIENT_ASSIGN_OR_RETURN(const int64_t duration,
-                          Time("--duration", flags.duration,
-                               flags.slo.empty() ? "10s" : "3s", kLeastNanos));
+                          ParseTime("--warm-up", flags.warm_up, "1s", 0));
+  // Shorter runs measure too few calls.
+  constexpr int64_t kMinNanos = int64_t{100} * 1000 * 1000;
+  CLIENT_ASSIGN_OR_RETURN(
+      const int64_t duration,
+      ParseTime("--duration", flags.duration, flags.slo.empty() ? "10s" : "3s",
+                kMinNanos));
   plan.length_nanos = plan.warm_up_nanos + duration;
   if (flags.concurrency.has_value()) {
     plan.concurrency = *flags.concurrency;
@@ -188,7 +195,7 @@ absl::StatusOr<LoadPlan> MakeLoadPlan(const LoadPlanFlags& flags) {
     return plan;
   }
   CLIENT_ASSIGN_OR_RETURN(std::vector<RateSegment> segments,
-                          Segments(flags, load::ToSeconds(duration)));
+                          MakeSegments(flags, load::ToSeconds(duration)));
   plan.text = Describe(flags, segments);
   plan.offered_rate =
       RateProfile(segments).call_count() / load::ToSeconds(duration);
@@ -206,15 +213,15 @@ absl::StatusOr<LoadPlan> MakeLoadPlan(const LoadPlanFlags& flags) {
   return plan;
 }
 
-absl::StatusOr<std::vector<load::Limit>> ParseLimits(
+absl::StatusOr<std::vector<load::Slo>> ParseSlos(
     const std::string& flag, const std::vector<std::string>& texts) {
-  std::vector<load::Limit> limits;
+  std::vector<load::Slo> slos;
   for (const std::string& text : texts) {
-    auto limit = load::ParseLimit(text);
-    if (!limit.ok()) return AsUsage(limit.status(), flag);
-    limits.push_back(*std::move(limit));
+    auto slo = load::ParseSlo(text);
+    if (!slo.ok()) return AsUsage(slo.status(), flag);
+    slos.push_back(*std::move(slo));
   }
-  return limits;
+  return slos;
 }
 
 }  // namespace locus::client

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/requests/scheme_text.h"
-#include "client/cli/support/suggest.h"
-#include "client/cli/support/cli_errors.h"
-#include "client/load/units.h"
 #include "client/base/status_macros.h"
+#include "client/cli/requests/scheme_text.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/cli/support/suggest.h"
+#include "client/load/units.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -40,17 +40,18 @@ absl::Status CheckFlags(const LoadRequestFlags& flags) {
                      flags.head_count.has_value() || !flags.payload.empty();
   if (sized && flags.rpc != kEncode && flags.rpc != kAttend) {
     return UsageError(
-        "--dim, --length, --heads and --payload are for encode and attend");
+        "--dim, --length, --heads and --payload need encode or attend");
   }
   if (flags.causal && flags.rpc != kAttend) {
-    return UsageError("--causal is for attend");
+    return UsageError("--causal needs attend");
   }
   if (!flags.scheme.empty() &&
       (flags.rpc == kListSchemes || flags.rpc == kHealth)) {
-    return UsageError(absl::StrCat("--scheme: ", flags.rpc, " has none"));
+    return UsageError(
+        absl::StrCat("--scheme: ", flags.rpc, " takes no scheme"));
   }
   if (flags.length.has_value() && !flags.payload.empty()) {
-    return UsageError("--length and --payload both say how large; give one");
+    return UsageError("--length and --payload both set the size; give one");
   }
   for (const auto& [name, value] :
        {std::pair{"--dim", flags.dim}, std::pair{"--length", flags.length},
@@ -70,9 +71,9 @@ absl::StatusOr<v1::Scheme> Scheme(const LoadRequestFlags& flags) {
   return scheme;
 }
 
-// Numbers between -1 and 1, the same every time.
-absl::StatusOr<v1::Tensor> Numbers(const std::string& type,
-                                   absl::Span<const int64_t> shape) {
+// A tensor of pseudorandom numbers between -1 and 1, the same in every run.
+absl::StatusOr<v1::Tensor> RandomTensor(const std::string& type,
+                                        absl::Span<const int64_t> shape) {
   const absl::StatusOr<v1::DataType> dtype = ParseDataType(type);
   if (!dtype.ok()) return AsUsage(dtype.status(), "--dtype");
   const absl::StatusOr<int64_t> count = ElementCount(shape, *dtype);
@@ -87,10 +88,12 @@ absl::StatusOr<v1::Tensor> Numbers(const std::string& type,
   return tensor;
 }
 
-// The rows of tensors that have `row_elements` each, for the payload wanted.
+// The number of rows of a request: enough rows of `row_elements` elements to
+// reach
+// --payload, or else --length, or else `default_length`.
 absl::StatusOr<int64_t> Length(const LoadRequestFlags& flags,
-                               int64_t row_elements, int64_t length) {
-  if (flags.payload.empty()) return flags.length.value_or(length);
+                               int64_t row_elements, int64_t default_length) {
+  if (flags.payload.empty()) return flags.length.value_or(default_length);
   const auto bytes = load::ParseBytes(flags.payload);
   if (!bytes.ok()) return AsUsage(bytes.status(), "--payload");
   const auto dtype = ParseDataType(flags.dtype);
@@ -102,14 +105,14 @@ absl::StatusOr<v1::EncodeRequest> Encode(const LoadRequestFlags& flags) {
   v1::EncodeRequest request;
   CLIENT_ASSIGN_OR_RETURN(*request.mutable_scheme(), Scheme(flags));
   const int64_t dim = flags.dim.value_or(64);
-  // A payload is something to apply the scheme to; otherwise a few bytes ask
-  // for a table. To schemes on scores the same numbers are heads, queries and
-  // keys.
+  // With a payload, the scheme is applied to an input tensor. Its axes are
+  // interpreted as heads, queries and keys by schemes that act on scores.
+  // Without a payload, the small request asks for a table.
   if (!flags.payload.empty()) {
     const int64_t heads = flags.head_count.value_or(1);
     CLIENT_ASSIGN_OR_RETURN(const int64_t rows, Length(flags, heads * dim, 0));
     CLIENT_ASSIGN_OR_RETURN(*request.mutable_input(),
-                            Numbers(flags.dtype, {heads, rows, dim}));
+                            RandomTensor(flags.dtype, {heads, rows, dim}));
     return request;
   }
   const auto dtype = ParseDataType(flags.dtype);
@@ -129,10 +132,11 @@ absl::StatusOr<v1::AttendRequest> Attend(const LoadRequestFlags& flags) {
   const int64_t head_count = flags.head_count.value_or(4);
   CLIENT_ASSIGN_OR_RETURN(const int64_t length,
                           Length(flags, 3 * head_count * dim, 32));
-  CLIENT_ASSIGN_OR_RETURN(const v1::Tensor numbers,
-                          Numbers(flags.dtype, {1, head_count, length, dim}));
+  CLIENT_ASSIGN_OR_RETURN(
+      const v1::Tensor tensor,
+      RandomTensor(flags.dtype, {1, head_count, length, dim}));
   v1::AttentionHeads& heads = *request.mutable_heads();
-  *heads.mutable_q() = *heads.mutable_k() = *heads.mutable_v() = numbers;
+  *heads.mutable_q() = *heads.mutable_k() = *heads.mutable_v() = tensor;
   request.mutable_options()->set_causal(flags.causal);
   return request;
 }

@@ -6,8 +6,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "locus/client/npy.h"
 #include "client/base/status_macros.h"
+#include "locus/client/npy.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -31,8 +31,8 @@ absl::StatusOr<v1::Positions> ParseRange(const std::string& text) {
   if (start < 0 || stop < start) {
     return absl::InvalidArgumentError(
         absl::StrCat("\"", text,
-                     "\" runs backwards or below zero; the second "
-                     "number is the first one left out"));
+                     "\" is not a range; must be START:END with 0 <= START <= "
+                     "END, where END is excluded"));
   }
   v1::Positions positions;
   positions.mutable_range()->set_start(start);
@@ -40,12 +40,12 @@ absl::StatusOr<v1::Positions> ParseRange(const std::string& text) {
   return positions;
 }
 
-absl::StatusOr<v1::Positions> ReadFile(const std::string& path) {
+absl::StatusOr<v1::Positions> ReadPositionFile(const std::string& path) {
   CLIENT_ASSIGN_OR_RETURN(const v1::Tensor tensor, ReadNpy(path));
   if (tensor.shape_size() != 1 || tensor.dtype() != v1::DATA_TYPE_INT64) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": positions are one axis of integers, not ",
-                     ShapeName(tensor), " of ", DataTypeName(tensor.dtype())));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": positions must be a one-dimensional array of integers, not ",
+        ShapeName(tensor), " of ", DataTypeName(tensor.dtype())));
   }
   CLIENT_ASSIGN_OR_RETURN(const std::vector<int64_t> ids, ToIntegers(tensor));
   v1::Positions positions;
@@ -56,7 +56,7 @@ absl::StatusOr<v1::Positions> ReadFile(const std::string& path) {
 }  // namespace
 
 absl::StatusOr<v1::Positions> ParsePositions(const std::string& text) {
-  if (absl::StartsWith(text, "@")) return ReadFile(text.substr(1));
+  if (absl::StartsWith(text, "@")) return ReadPositionFile(text.substr(1));
   if (absl::StrContains(text, ':')) return ParseRange(text);
   v1::Positions positions;
   for (const absl::string_view part : absl::StrSplit(text, ',')) {

@@ -1,4 +1,4 @@
-// Positions as they are written on the command line.
+// Parsing of position lists on the command line.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace locus::client {
 
-// "0:16" is 0 up to, not including, 16; "0,5,9" is just those; "@ids.npy" is a
-// list of integers in a file.
+// Parses "0:16" (0 up to, but not including, 16), "0,5,9", or "@ids.npy" (a
+// .npy file of integers). Returns INVALID_ARGUMENT for anything else.
 absl::StatusOr<v1::Positions> ParsePositions(const std::string& text);
 
-// How many there are.
+// The number of positions.
 int64_t PositionCount(const v1::Positions& positions);
-// The one with that index, which is in range.
+// The position at `index`, which must be less than PositionCount().
 int64_t PositionAt(const v1::Positions& positions, int64_t index);
 
 }  // namespace locus::client

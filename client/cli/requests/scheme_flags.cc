@@ -4,17 +4,17 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "client/cli/support/terminal.h"
+#include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/terminal.h"
 #include "client/io/file.h"
 #include "locus/client/npy.h"
-#include "client/base/status_macros.h"
 
 namespace locus::client {
 namespace {
 
-// No configuration is longer.
+// Maximum size of a config.json; larger files are rejected.
 constexpr int64_t kMaxConfigBytes = int64_t{16} << 20;
 
 absl::StatusOr<HfModel> ReadConfigFile(const std::string& path) {
@@ -26,7 +26,7 @@ absl::StatusOr<HfModel> ReadConfigFile(const std::string& path) {
       absl::StrCat(file.name(), ": ", model.status().message()));
 }
 
-// Says what was not understood.
+// Reads a config.json and prints its notes on standard error.
 absl::StatusOr<HfModel> ReadConfig(const std::string& path) {
   absl::StatusOr<HfModel> model = ReadConfigFile(path);
   if (!model.ok()) return AsUsage(model.status(), "--hf-config");
@@ -42,17 +42,17 @@ void AddSchemeFlags(CLI::App& command, SchemeFlags& flags) {
   CLI::Option* scheme =
       command
           .add_option("-s,--scheme", flags.scheme,
-                      "A name, or a scheme in protobuf text form; see `locus "
-                      "schemes`")
+                      "Name of a scheme, or its protobuf text format; see "
+                      "`locus schemes`")
           ->type_name("SCHEME");
   command
       .add_option("--hf-config", flags.hf_config,
-                  "The scheme of a model's config.json, instead of --scheme")
+                  "Take the scheme from a model's config.json")
       ->type_name("JSON")
       ->excludes(scheme);
   command
       .add_option("--table", flags.table,
-                  "The scheme's table from a file (learned, t5_bias)")
+                  "Table of the scheme, for learned and t5_bias")
       ->type_name("NPY");
 }
 
@@ -60,7 +60,7 @@ void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
                     const char* group) {
   command
       .add_option("--hf-config", paths,
-                  "The scheme of a model's config.json; may be repeated")
+                  "Take a scheme from a model's config.json; may be repeated")
       ->type_name("JSON")
       ->allow_extra_args(false)
       ->group(group);
@@ -76,9 +76,10 @@ absl::StatusOr<std::vector<v1::Scheme>> ReadConfigs(
     } else if (model.layered->layers().period() <= layer_count) {
       schemes.push_back(*std::move(model.layered));
     } else {
-      WriteError(absl::StrCat("--hf-config: layers differ in turns of ",
+      WriteError(absl::StrCat("--hf-config: layers alternate with period ",
                               model.layered->layers().period(),
-                              "; all are alike here, for lack of layers"));
+                              ", which needs more layers than ", layer_count,
+                              "; all layers use the same scheme"));
       schemes.push_back(std::move(model.scheme));
     }
   }

@@ -1,4 +1,4 @@
-// The flags that name a scheme.
+// The flags that select a scheme.
 #pragma once
 
 #include <cstdint>
@@ -13,27 +13,34 @@
 namespace locus::client {
 
 struct SchemeFlags {
+  // A scheme in the format of ParseScheme().
   std::string scheme;
+  // Path of a .npy file with the table of the scheme; may be empty.
   std::string table;
-  // A model's config.json, instead of `scheme`.
+  // Path of a model's config.json, instead of `scheme`.
   std::string hf_config;
 };
 
+// Adds --scheme, --hf-config and --table.
 void AddSchemeFlags(CLI::App& command, SchemeFlags& flags);
 
-// For commands that take several schemes: those of some configurations, said as
-// below of what was not understood.
+// Adds a repeatable --hf-config, for commands that take several schemes.
 void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
-                    const char* group = "OPTIONS");
-// Layers that differ are kept where there are so many that each kind has one.
+                    const char* group = "Options");
+// Reads the schemes of several configurations. A configuration whose layers use
+// different schemes keeps them if its period is at most `layer_count`;
+// otherwise all layers use the same scheme. Notes are printed as by
+// ReadScheme().
 absl::StatusOr<std::vector<v1::Scheme>> ReadConfigs(
     const std::vector<std::string>& paths, int64_t layer_count = 1);
 
-// A usage error if the text or the file makes no sense. What a configuration
-// holds that was not understood is said on standard error.
+// Reads the scheme that the flags select. Returns a usage error if the text or
+// a file is invalid. Prints a note on standard error for each field of a
+// configuration that is not supported.
 absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags);
 
-// The same with the sizes that a configuration has; 0 without one.
+// Like ReadScheme(), and also returns the sizes in the configuration. They are
+// 0 without a configuration.
 absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags);
 
 }  // namespace locus::client

@@ -7,8 +7,8 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/cli/support/suggest.h"
 #include "client/base/status_macros.h"
+#include "client/cli/support/suggest.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "google/protobuf/text_format.h"
@@ -21,21 +21,23 @@ using ::google::protobuf::EnumDescriptor;
 using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::io::Tokenizer;
 
-// Lines and columns count from 0 here and from 1 in messages.
+// An error at a line and column that count from 0; in the message they count
+// from 1.
 absl::Status ErrorAt(int line, int column, absl::string_view what) {
   return absl::InvalidArgumentError(
       absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", what));
 }
 
-// Keeps the first error: those after it tend to follow from it.
+// Keeps only the first error, because later ones are usually its consequences.
 class FirstError final : public google::protobuf::io::ErrorCollector {
  public:
-  void AddError(int line, int column, const std::string& message) override {
+  void AddError(int error_line, int error_column,
+                const std::string& error_message) override {
     if (has_error) return;
     has_error = true;
-    this->line = line;
-    this->column = column;
-    this->message = message;
+    line = error_line;
+    column = error_column;
+    message = error_message;
   }
 
   bool has_error = false;
@@ -66,8 +68,8 @@ absl::Status UnknownField(const Tokenizer::Token& token,
                    names.empty() ? "none" : absl::StrJoin(names, ", "), ")"));
 }
 
-// The part that all values of an enum begin with, by the rule that the first is
-// called <PREFIX>UNSPECIFIED.
+// The common prefix of all values of an enum. By convention, the first value is
+// named <PREFIX>UNSPECIFIED.
 std::string PrefixOf(const EnumDescriptor& type) {
   return std::string(absl::StripSuffix(type.value(0)->name(), "UNSPECIFIED"));
 }
@@ -86,12 +88,12 @@ absl::Status UnknownChoice(const Tokenizer::Token& token,
                               " (choices: ", absl::StrJoin(names, ", "), ")"));
 }
 
-// Walks through the tokens with the contract in hand, writes choices out in
-// full, and reports names that do not exist better than protobuf's own parser,
-// which does the rest.
-class Completer {
+// Expands the abbreviations of a scheme's text. Walks through the tokens along
+// the message descriptors, writes enum values out in full, and reports unknown
+// names with suggestions. The expanded text is then parsed by protobuf.
+class AbbreviationExpander {
  public:
-  explicit Completer(absl::string_view text)
+  explicit AbbreviationExpander(absl::string_view text)
       : lines_(absl::StrSplit(text, '\n')) {
     google::protobuf::io::ArrayInputStream stream(
         text.data(), static_cast<int>(text.size()));
@@ -105,7 +107,7 @@ class Completer {
     if (tokens_.size() == 1 && IsName(0)) {
       if (Field(0) == nullptr) return UnknownField(tokens_[0], *messages_[0]);
       lines_.back().append(" {}");
-      // A comment would swallow the braces.
+      // After a comment, the braces must go on a new line.
       if (absl::StrContains(lines_.back(), '#')) lines_.emplace_back("{}");
     }
     const FieldDescriptor* field = nullptr;
@@ -123,7 +125,7 @@ class Completer {
           return UnknownField(tokens_[i], *messages_.back());
         }
       } else if (IsName(i) && field != nullptr && field->enum_type()) {
-        CLIENT_RETURN_IF_ERROR(CompleteChoice(tokens_[i], *field));
+        CLIENT_RETURN_IF_ERROR(ExpandChoice(tokens_[i], *field));
       }
     }
     return absl::OkStatus();
@@ -131,7 +133,7 @@ class Completer {
 
   std::string text() const { return absl::StrJoin(lines_, "\n"); }
 
-  // The column before choices were written out.
+  // Maps a column of the expanded text to the original text.
   int OriginalColumn(int line, int column) const {
     for (const Edit& edit : edits_) {
       if (edit.line == line && column > edit.column) column -= edit.growth;
@@ -158,8 +160,8 @@ class Completer {
     return messages_.back()->FindFieldByName(tokens_[i].text);
   }
 
-  absl::Status CompleteChoice(const Tokenizer::Token& token,
-                              const FieldDescriptor& field) {
+  absl::Status ExpandChoice(const Tokenizer::Token& token,
+                            const FieldDescriptor& field) {
     const EnumDescriptor& type = *field.enum_type();
     if (type.FindValueByName(token.text) != nullptr) return absl::OkStatus();
     const std::string full =
@@ -180,7 +182,7 @@ class Completer {
   std::vector<std::string> lines_;
   std::vector<Tokenizer::Token> tokens_;
   std::vector<const Descriptor*> messages_ = {v1::Scheme::descriptor()};
-  // Last edit first, so that columns are taken back step by step.
+  // The last edit comes first, so that OriginalColumn() undoes them in order.
   std::vector<Edit> edits_;
 };
 
@@ -192,16 +194,17 @@ const FieldDescriptor* ChosenField(const v1::Scheme& scheme) {
 }  // namespace
 
 absl::StatusOr<v1::Scheme> ParseScheme(const std::string& text) {
-  // The tokenizer counts a tab as up to eight columns.
-  Completer completer(absl::StrReplaceAll(text, {{"\t", " "}}));
-  CLIENT_RETURN_IF_ERROR(completer.Run());
+  // Tabs become spaces, because the tokenizer counts a tab as up to eight
+  // columns.
+  AbbreviationExpander expander(absl::StrReplaceAll(text, {{"\t", " "}}));
+  CLIENT_RETURN_IF_ERROR(expander.Run());
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
   v1::Scheme scheme;
-  if (!parser.ParseFromString(completer.text(), &scheme)) {
+  if (!parser.ParseFromString(expander.text(), &scheme)) {
     return ErrorAt(error.line,
-                   completer.OriginalColumn(error.line, error.column),
+                   expander.OriginalColumn(error.line, error.column),
                    absl::StrReplaceAll(error.message, {{"locus.v1.", ""}}));
   }
   if (ChosenField(scheme) == nullptr) {

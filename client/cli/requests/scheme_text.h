@@ -1,6 +1,6 @@
-// Schemes as they are written on the command line: protobuf text form, with two
-// conveniences. A bare name is a scheme with its defaults, and choices may be
-// written without the prefix that the contract's enum values carry:
+// Parsing of schemes on the command line: protobuf text format with two
+// abbreviations. A bare name is a scheme with its defaults, and enum values may
+// be written without the prefix that they have in the proto:
 //
 //   rope
 //   rope { base: 500000 layout: HALF_SPLIT }
@@ -14,17 +14,18 @@
 
 namespace locus::client {
 
-// INVALID_ARGUMENT says at which line and column the text stops making sense,
-// and what would make sense there.
+// Parses a scheme. Returns INVALID_ARGUMENT with the line and column of the
+// first error and the names that are allowed there.
 absl::StatusOr<v1::Scheme> ParseScheme(const std::string& text);
 
-// Of all schemes of the contract, in its order.
+// The names of all schemes, in the order of the proto.
 std::vector<std::string> SchemeNames();
 
-// Of one; empty if none is set.
+// The name of a scheme; empty if none is set.
 std::string SchemeName(const v1::Scheme& scheme);
 
-// Makes `table` the table of the scheme. INVALID_ARGUMENT if it has none.
+// Sets the table of the scheme. Returns INVALID_ARGUMENT if the scheme takes
+// none.
 absl::Status SetTable(const v1::Tensor& table, v1::Scheme* scheme);
 
 }  // namespace locus::client

@@ -12,12 +12,13 @@
 namespace locus::client {
 namespace {
 
-// What is wrong with it, or nothing.
+// Returns an error message, or an empty string if `text` is a seed. Rewrites
+// the seed without leading zeros, because CLI11 reads 010 as octal.
 std::string CheckSeed(std::string& text) {
   uint64_t seed = 0;
   if (std::all_of(text.begin(), text.end(), absl::ascii_isdigit) &&
       absl::SimpleAtoi(text, &seed)) {
-    text = absl::StrCat(seed);  // 010 is ten
+    text = absl::StrCat(seed);
     return "";
   }
   return absl::StrCat("is ", text, "; must be an integer from 0 to ",

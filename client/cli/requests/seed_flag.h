@@ -1,4 +1,4 @@
-// The flag of a seed.
+// The --seed flag.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace locus::client {
 
-// --seed, in decimal and without a sign: -1 would be a very large number.
+// Adds --seed, a decimal integer without a sign. CLI11 alone would read -1 as
+// 2^64 - 1.
 void AddSeedFlag(CLI::App& command, std::optional<uint64_t>& seed,
                  const char* description, const char* group);
 

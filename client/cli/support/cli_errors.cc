@@ -16,7 +16,7 @@ bool IsUsage(const absl::Status& status) {
   return status.GetPayload(kUsagePayload).has_value();
 }
 
-// Whether `path` is `prefix` or lies within it.
+// Whether the field `path` is `prefix` or a field below it.
 bool IsWithin(absl::string_view path, absl::string_view prefix) {
   return absl::StartsWith(path, prefix) &&
          (path.size() == prefix.size() || path[prefix.size()] == '.' ||

@@ -1,4 +1,6 @@
-// Errors as the command line reports them: one line, and an exit code.
+// Errors as the command line reports them: one line on standard error and an
+// exit code. Mistakes of the user (a flag, a file, the text of a scheme) are
+// usage errors and exit with 2; all other errors exit with 1.
 #pragma once
 
 #include <string>
@@ -10,24 +12,27 @@
 
 namespace locus::client {
 
-// The user's mistake: a flag, a file or a scheme's text.
+// A usage error with the given message.
 absl::Status UsageError(absl::string_view message);
 
-// The same error as the user's mistake; OK stays OK. `context`, such as the
-// flag, comes before the message unless it is empty.
+// Turns `status` into a usage error; returns OK unchanged. `context`, usually
+// the name of the flag, is put in front of the message unless it is empty.
 absl::Status AsUsage(const absl::Status& status,
                      absl::string_view context = "");
 
-// Which flag sets a field of the request, by the beginning of its path.
+// Pairs of a field path of the request and the flag that sets this field and
+// all fields below it. The first match wins.
 using FlagHints = std::vector<std::pair<std::string, std::string>>;
 
-// The server's error with the flag that sets the field it complains of.
+// Attaches the name of the flag that sets the field named in the server's
+// error. Returns the status unchanged if no field violation matches `hints`.
 absl::Status WithFlagHint(absl::Status status, const FlagHints& hints);
 
-// Without a newline, however many the message had.
+// The text of an error without the leading "locus: ". Newlines in the message
+// become spaces.
 std::string ErrorLine(const absl::Status& status);
 
-// 2 for the user's mistakes, 1 for all others.
+// The exit code for `status`: 0 if OK, 2 for usage errors, 1 for all others.
 int ExitCode(const absl::Status& status);
 
 }  // namespace locus::client

@@ -17,7 +17,8 @@ OptionNode NodeOf(const CLI::Option& option) {
     node.names.push_back(absl::StrCat("--", name));
   }
   if (node.positional) node.names = {option.get_name(true)};
-  if (option.get_type_size() != 0) {
+  // Boolean flags expect no items.
+  if (option.get_items_expected_max() != 0) {
     node.value = option.get_type_name();
     if (node.value.empty()) node.value = "VALUE";
   }
@@ -31,7 +32,7 @@ CommandNode TreeOf(const CLI::App& app) {
                    .help = app.get_description(),
                    .footer = app.get_footer()};
   for (const CLI::Option* option : app.get_options()) {
-    // An empty group hides it from the help.
+    // Options with an empty group are hidden from the help.
     if (!option->get_group().empty()) node.options.push_back(NodeOf(*option));
   }
   for (const CLI::App* command : app.get_subcommands({})) {

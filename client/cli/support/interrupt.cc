@@ -17,8 +17,9 @@ namespace {
 std::atomic<int> received_signal{0};
 std::atomic<int> write_end{-1};
 
-// A handler can do little more than write to a pipe, which a thread reads.
-void Note(int signal) {
+// Only async-signal-safe functions may be called here, so the handler writes a
+// byte to a pipe, and the thread of the SignalScope reads it.
+void HandleSignal(int signal) {
   const int saved = errno;
   if (received_signal.exchange(signal) != 0) {
     RemoveUnfinishedFile();
@@ -31,9 +32,9 @@ void Note(int signal) {
 
 }  // namespace
 
-InterruptScope::InterruptScope(std::function<void()> on_interrupt) {
+SignalScope::SignalScope(std::function<void()> on_interrupt) {
   received_signal = 0;
-  // Without a pipe interrupts end the program, as they do elsewhere.
+  // Without a pipe, the handlers of InstallSignalHandlers() stay in place.
   if (pipe2(pipe_, O_CLOEXEC) != 0) {
     pipe_[0] = pipe_[1] = -1;
     return;
@@ -45,11 +46,11 @@ InterruptScope::InterruptScope(std::function<void()> on_interrupt) {
     }
     if (byte == 1) on_interrupt();
   });
-  std::signal(SIGINT, Note);
-  std::signal(SIGTERM, Note);
+  std::signal(SIGINT, HandleSignal);
+  std::signal(SIGTERM, HandleSignal);
 }
 
-InterruptScope::~InterruptScope() {
+SignalScope::~SignalScope() {
   InstallSignalHandlers();
   if (!thread_.joinable()) return;
   const char byte = 0;
@@ -61,6 +62,6 @@ InterruptScope::~InterruptScope() {
   close(pipe_[1]);
 }
 
-int InterruptScope::signal() { return received_signal.load(); }
+int SignalScope::signal() { return received_signal.load(); }
 
 }  // namespace locus::client

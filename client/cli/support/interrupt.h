@@ -1,4 +1,4 @@
-// Interrupts that end a call instead of the program.
+// Handling of SIGINT and SIGTERM while a call runs.
 #pragma once
 
 #include <functional>
@@ -6,16 +6,18 @@
 
 namespace locus::client {
 
-// While it lives, the first SIGINT or SIGTERM calls `on_interrupt`, on a thread
-// of its own, and the second ends the program at once. One at a time.
-class InterruptScope {
+// Turns interrupts into cancellation. During the lifetime of a SignalScope, the
+// first SIGINT or SIGTERM calls `on_interrupt` on a separate thread, and a
+// second one ends the program at once. The destructor restores the handlers of
+// InstallSignalHandlers(). At most one SignalScope may exist at a time.
+class SignalScope {
  public:
-  explicit InterruptScope(std::function<void()> on_interrupt);
-  ~InterruptScope();
-  InterruptScope(const InterruptScope&) = delete;
-  InterruptScope& operator=(const InterruptScope&) = delete;
+  explicit SignalScope(std::function<void()> on_interrupt);
+  ~SignalScope();
+  SignalScope(const SignalScope&) = delete;
+  SignalScope& operator=(const SignalScope&) = delete;
 
-  // The signal that came; 0: none.
+  // The signal received since the last SignalScope was created; 0 if none was.
   static int signal();
 
  private:

@@ -5,7 +5,7 @@
 
 namespace locus::client {
 
-std::string NeighbourAt(absl::string_view listen) {
+std::string LocalServerAddress(absl::string_view listen) {
   if (absl::StartsWith(listen, "unix:")) return std::string(listen);
   const size_t colon = listen.rfind(':');
   if (colon == absl::string_view::npos) return "127.0.0.1:50051";

@@ -1,4 +1,4 @@
-// The server beside us.
+// The address of the locusd that runs on this machine or in this container.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace locus::client {
 
-// Where a locusd is reached from its own machine, given its --listen: one that
-// listens everywhere is on loopback, too. 127.0.0.1:50051 if that says nothing,
-// or leaves the port to chance.
-std::string NeighbourAt(absl::string_view listen);
+// Returns the address under which a locusd started with --listen=`listen` is
+// reached from its own machine. Wildcard addresses become loopback addresses.
+// Returns 127.0.0.1:50051 if `listen` contains no port or port 0.
+std::string LocalServerAddress(absl::string_view listen);
 
 }  // namespace locus::client

@@ -1,4 +1,4 @@
-// The program's manual page, made of the same commands as its help.
+// Generates the manual page from the same data as the help texts.
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,8 @@
 namespace locus::client {
 namespace {
 
-// A dash is a dash, and a line that begins with a dot is no request.
+// Escapes text for man(7): dashes stay ASCII dashes, and a line that begins
+// with a dot or an apostrophe is not read as a request.
 std::string Escaped(absl::string_view text) {
   std::string out;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
@@ -33,13 +34,13 @@ void AppendOptions(const CommandNode& command, std::string* page) {
     }
     absl::StrAppend(page, "\n", Escaped(option.help));
     if (!option.variable.empty()) {
-      absl::StrAppend(page, " (or the variable ", option.variable, ")");
+      absl::StrAppend(page, " (environment variable ", option.variable, ")");
     }
     absl::StrAppend(page, "\n");
   }
 }
 
-// As it stands: examples have their own lines.
+// Appends the footer without filling, because examples have their own lines.
 void AppendFooter(const CommandNode& command, std::string* page) {
   if (command.footer.empty()) return;
   absl::StrAppend(page, ".PP\n.nf\n",
@@ -61,7 +62,7 @@ void AppendCommands(const CommandNode& command, const std::string& path,
 
 }  // namespace
 
-std::string ManualPage(const CommandNode& tree, const std::string& version) {
+std::string ManualPage(const CommandNode& tree, absl::string_view version) {
   std::string page = absl::StrCat(
       ".TH ", absl::AsciiStrToUpper(tree.name), " 1 \"\" \"", tree.name, " ",
       version, "\"\n.SH NAME\n", tree.name, " \\- ",

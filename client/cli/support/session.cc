@@ -5,8 +5,8 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "client/cli/support/cli_errors.h"
 #include "client/base/status_macros.h"
+#include "client/cli/support/cli_errors.h"
 
 namespace locus::client {
 namespace {
@@ -22,15 +22,17 @@ absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {
   if (timeout <= absl::ZeroDuration()) {
     return UsageError(
         absl::StrCat("--timeout: \"", text,
-                     "\" is not a time; write seconds, or 500ms, 2m"));
+                     "\" is not a positive time; write seconds, 500ms or 2m"));
   }
   return timeout;
 }
 
-// The variables are for what every command of a place has in common, such as a
-// container's health check.
+// Each flag can be set by an environment variable, so that all commands on one
+// machine or in one container, such as its health check, share the settings.
 void AddSecurityFlags(CLI::App& command, SecurityOptions& security) {
-  command.add_flag("--tls", security.tls, "Use TLS, as the others here imply")
+  command
+      .add_flag("--tls", security.tls,
+                "Use TLS; implied by --ca, --cert, --key and --server-name")
       ->envname("LOCUS_TLS")
       ->group("Service");
   const auto add = [&command](const char* name, std::string& value,
@@ -42,17 +44,19 @@ void AddSecurityFlags(CLI::App& command, SecurityOptions& security) {
         ->group("Service");
   };
   add("--ca", security.ca_file, "LOCUS_CA", "FILE",
-      "Who may certify the server; without it, whom the system trusts");
+      "CA certificates (PEM) to verify the server with; default: those of the "
+      "system");
   add("--cert", security.certificate_file, "LOCUS_CERT", "FILE",
-      "The certificate to show to the server");
-  add("--key", security.key_file, "LOCUS_KEY", "FILE", "Its key");
+      "Client certificate (PEM) for mutual TLS");
+  add("--key", security.key_file, "LOCUS_KEY", "FILE",
+      "Private key (PEM) of the client certificate");
   add("--server-name", security.server_name, "LOCUS_SERVER_NAME", "NAME",
-      "The name in the server's certificate, if not that of --server");
+      "Name expected in the server's certificate; default: host of --server");
   add("--token-file", security.token_file, "LOCUS_TOKEN_FILE", "FILE",
-      "A bearer token for every call");
+      "File with a bearer token to send with every call");
   command
       .add_flag("--allow-plaintext-token", security.allow_plaintext_token,
-                "Send the token to other machines without TLS")
+                "Send the token to remote servers without TLS")
       ->envname("LOCUS_ALLOW_PLAINTEXT_TOKEN")
       ->group("Service");
 }
@@ -63,14 +67,14 @@ void AddServiceFlags(CLI::App& command, CommonFlags& flags) {
   command
       .add_option("--server", flags.server,
                   flags.server.empty()
-                      ? "Where the service is, or several with commas; without "
-                        "it, the service runs inside this process"
-                      : "Where the service is")
+                      ? "Address of the server, or of several, separated by "
+                        "commas; default: a server inside this process"
+                      : "Address of the server")
       ->type_name("HOST:PORT")
       ->envname("LOCUS_SERVER")
       ->capture_default_str()
       ->group("Service");
-  command.add_option("--timeout", flags.timeout, "How long a call may take")
+  command.add_option("--timeout", flags.timeout, "Deadline of each call")
       ->type_name("TIME")
       ->capture_default_str()
       ->group("Service");

@@ -1,4 +1,4 @@
-// The flags that every command has, and the client they call for.
+// The flags that all commands share, and the client that they configure.
 #pragma once
 
 #include <memory>
@@ -12,29 +12,30 @@
 namespace locus::client {
 
 struct CommonFlags {
-  // Empty: a server inside this process.
+  // HOST:PORT, or several separated by commas. Empty: the embedded server.
   std::string server;
-  // Seconds, or with a unit: "2", "500ms".
+  // A number of seconds, or a number with a unit: "2", "500ms".
   std::string timeout = "60s";
   bool json = false;
   SecurityOptions security = {};
 };
 
-// --server, --timeout, and those of TLS and tokens.
+// Adds --server, --timeout and the flags for TLS and bearer tokens.
 void AddServiceFlags(CLI::App& command, CommonFlags& flags);
-// Those and --json.
+// Adds the flags of AddServiceFlags() and --json.
 void AddCommonFlags(CLI::App& command, CommonFlags& flags);
 
-// A client, and the embedded server if it talks to one.
+// A client, with the embedded server if the client is connected to it.
 struct Session {
   std::unique_ptr<EmbeddedServer> server;
-  // After the server, so that it goes first.
+  // Declared after the server, so that it is destroyed first.
   std::unique_ptr<Client> client;
-  // Of a call, as the flags say.
+  // The parsed value of --timeout, which is the deadline of each call.
   absl::Duration timeout = absl::ZeroDuration();
 };
 
-// A usage error if a flag makes no sense.
+// Connects to --server, or starts the embedded server if --server is empty.
+// Returns a usage error if a flag is invalid.
 absl::StatusOr<Session> OpenSession(
     const CommonFlags& flags, const RetryPolicy& retry = {},
     absl::Duration keepalive_interval = absl::InfiniteDuration());

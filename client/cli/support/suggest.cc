@@ -7,7 +7,8 @@
 namespace locus::client {
 
 int EditDistance(absl::string_view a, absl::string_view b) {
-  // rows[i][j]: the distance of the first i characters to the first j.
+  // rows[i][j] is the distance between the first i characters of `a` and the
+  // first j characters of `b`.
   std::vector<std::vector<int>> rows(a.size() + 1,
                                      std::vector<int>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) rows[i][0] = static_cast<int>(i);
@@ -26,10 +27,10 @@ int EditDistance(absl::string_view a, absl::string_view b) {
 
 std::string Nearest(absl::string_view word,
                     const std::vector<std::string>& names) {
-  constexpr size_t kLongestWord = 64;
-  if (word.size() > kLongestWord) return "";
+  constexpr size_t kMaxWordLength = 64;
+  if (word.size() > kMaxWordLength) return "";
   std::string nearest;
-  // More than a third of the word wrong is another word.
+  // A larger distance than this suggests an unrelated word.
   int best = std::max<int>(1, static_cast<int>(word.size()) / 3) + 1;
   for (const std::string& name : names) {
     const int distance = EditDistance(word, name);

@@ -1,4 +1,4 @@
-// "Did you mean ...?"
+// Suggestions for misspelled commands, flags and names.
 #pragma once
 
 #include <string>
@@ -8,15 +8,17 @@
 
 namespace locus::client {
 
-// The number of single-character insertions, deletions, replacements and swaps
-// of neighbours that turn one word into the other.
+// The optimal string alignment distance: the number of insertions, deletions
+// and replacements of single characters and of swaps of adjacent characters
+// that turn one word into the other.
 int EditDistance(absl::string_view a, absl::string_view b);
 
-// The nearest of `names` if it is near enough to be meant; otherwise empty.
+// The element of `names` nearest to `word`. Empty if the distance exceeds a
+// third of the length of `word` (at least 1).
 std::string Nearest(absl::string_view word,
                     const std::vector<std::string>& names);
 
-// "; did you mean rope?", or nothing.
+// "; did you mean rope?", or empty if no name is near.
 std::string DidYouMean(absl::string_view word,
                        const std::vector<std::string>& names);
 

@@ -13,28 +13,30 @@
 namespace locus::client {
 namespace {
 
-void EndBySignal(int signal) {
+void ExitOnSignal(int signal) {
   RemoveUnfinishedFile();
   _exit(128 + signal);
 }
 
-absl::Status UnlessUnread(const absl::Status& status) {
+// WriteDescriptor() and WriteNpy() return CANCELLED for a closed pipe.
+absl::Status IgnoreClosedPipe(const absl::Status& status) {
   return absl::IsCancelled(status) ? absl::OkStatus() : status;
 }
 
 }  // namespace
 
 absl::Status WriteOutput(absl::string_view text) {
-  return UnlessUnread(WriteDescriptor(STDOUT_FILENO, text, "standard output"));
+  return IgnoreClosedPipe(
+      WriteDescriptor(STDOUT_FILENO, text, "standard output"));
 }
 
 absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor,
                          const std::string& descr) {
-  return UnlessUnread(WriteNpy(path, tensor, descr));
+  return IgnoreClosedPipe(WriteNpy(path, tensor, descr));
 }
 
 void WriteError(absl::string_view line) {
-  // Nobody is left to tell if this fails.
+  // A failure to write to standard error cannot be reported.
   WriteDescriptor(STDERR_FILENO, absl::StrCat("locus: ", line, "\n"),
                   "standard error")
       .IgnoreError();
@@ -43,9 +45,9 @@ void WriteError(absl::string_view line) {
 int OutputColumns() {
   winsize size{};
   constexpr int kDefault = 80;
-  constexpr int kLeast = 40;
+  constexpr int kMin = 40;
   if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
-  return size.ws_col < kLeast ? kDefault : size.ws_col;
+  return size.ws_col < kMin ? kDefault : size.ws_col;
 }
 
 int ErrorColumns() {
@@ -63,15 +65,15 @@ void WriteProgress(absl::string_view text) {
 void OpenStandardDescriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (fcntl(descriptor, F_GETFD) >= 0) continue;
-    // The lowest number that is free: this one.
+    // open() returns the lowest free number, which is `descriptor`.
     if (open("/dev/null", O_RDWR) != descriptor) return;
   }
 }
 
 void InstallSignalHandlers() {
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGINT, EndBySignal);
-  std::signal(SIGTERM, EndBySignal);
+  std::signal(SIGINT, ExitOnSignal);
+  std::signal(SIGTERM, ExitOnSignal);
 }
 
 }  // namespace locus::client

@@ -1,4 +1,4 @@
-// Standard output, and what ends the program from outside.
+// Standard output, standard error, and signal handling of the program.
 #pragma once
 
 #include <string>
@@ -9,32 +9,35 @@
 
 namespace locus::client {
 
-// OK also if whoever read the output has gone (`locus schemes | head -1`): what
-// was wanted has been seen.
+// Writes to standard output. A closed pipe is not an error, because the reader
+// may stop early (`locus schemes | head -1`).
 absl::Status WriteOutput(absl::string_view text);
 
-// WriteNpy with the same indulgence.
+// WriteNpy() that does not report a closed pipe as an error.
 absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor,
                          const std::string& descr = "");
 
-// `locus: <line>` to standard error.
+// Writes "locus: <line>" to standard error.
 void WriteError(absl::string_view line);
 
-// The columns of the terminal; 80 where there is none.
+// Width of the terminal of standard output in columns; 80 if it is not a
+// terminal.
 int OutputColumns();
-// The same of standard error; 0 where it is no terminal.
+// Width of the terminal of standard error in columns; 0 if it is not a
+// terminal.
 int ErrorColumns();
 
-// To standard error, as it is.
+// Writes `text` to standard error unchanged.
 void WriteProgress(absl::string_view text);
 
-// Opens /dev/null in place of standard input, output and error where they are
-// closed. Otherwise the next file or socket that is opened would take their
-// number, and what is meant for the terminal would go there.
+// Opens /dev/null in place of standard input, output and error if they are
+// closed. Otherwise the next file or socket would get their descriptor number
+// and receive text that is meant for the terminal.
 void OpenStandardDescriptors();
 
-// Interrupts end the program with 128 + signal and no half-written file; a
-// closed pipe is an error of a write instead of a signal.
+// On SIGINT and SIGTERM the program removes an unfinished output file and exits
+// with 128 + signal. SIGPIPE is ignored, so that writing to a closed pipe fails
+// with EPIPE.
 void InstallSignalHandlers();
 
 }  // namespace locus::client

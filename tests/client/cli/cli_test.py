@@ -1,4 +1,4 @@
-"""The command line, from outside: what it prints, and how it exits.
+"""End-to-end tests of the command line: its output, files and exit codes.
 
     cli_test.py LOCUS LOCUSD VERSION
 """
@@ -7,6 +7,7 @@ import array
 import ast
 import contextlib
 import json
+import math
 import os
 import re
 import signal
@@ -19,7 +20,7 @@ import unittest
 LOCUS, LOCUSD, VERSION = sys.argv[1:4]
 COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "hf-config",
             "convert-layout", "load", "health", "version", "completion", "manual")
-# Nobody listens there.
+# No server listens on this port.
 NOWHERE = "127.0.0.1:1"
 
 
@@ -49,6 +50,8 @@ def read_npy(path):
 
 
 class CliTest(unittest.TestCase):
+    """Base class: runs `locus` in a temporary folder and checks its exit code."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -71,10 +74,8 @@ class CliTest(unittest.TestCase):
         self.assertRegex(result.stderr, pattern)
 
     def input(self, name, *shape):
-        count = 1
-        for extent in shape:
-            count *= extent
-        write_npy(self.path(name), shape, [((7 * i) % 11 - 5) / 4 for i in range(count)])
+        values = [((7 * i) % 11 - 5) / 4 for i in range(math.prod(shape))]
+        write_npy(self.path(name), shape, values)
         return self.path(name)
 
 
@@ -96,19 +97,19 @@ class HelpTest(CliTest):
 
 
 class UsageTest(CliTest):
-    def test_no_command(self):
+    def test_missing_command_is_rejected(self):
         self.fails(2, "no command")
 
-    def test_unknown_command_is_suggested(self):
+    def test_unknown_command_gets_a_suggestion(self):
         self.fails(2, "unknown command shcemes; did you mean schemes", "shcemes")
         self.fails(2, "unknown command frobnicate", "frobnicate")
 
-    def test_unknown_flag_is_suggested(self):
+    def test_unknown_flag_gets_a_suggestion(self):
         self.fails(2, "unknown flag --postions; did you mean --positions",
                    "encode", "--scheme", "rope", "--postions", "0:3")
         self.fails(2, "unknown flag --schem; did you mean --scheme", "encode", "--schem", "rope")
 
-    def test_wrong_values(self):
+    def test_invalid_values_are_rejected(self):
         self.fails(2, "--dim", "encode", "--scheme", "rope", "--dim", "many")
         self.fails(2, "--timeout", "schemes", "--timeout", "soon")
         self.fails(2, "--timeout", "schemes", "--timeout", "-1")
@@ -117,7 +118,7 @@ class UsageTest(CliTest):
         self.fails(2, "--scheme", "encode", "--scheme")
         self.fails(2, "--scheme is required", "encode")
 
-    def test_seeds_have_no_sign(self):
+    def test_seeds_are_unsigned_64_bit_integers(self):
         for command in (("attend", "--scheme", "rope", "--tokens", "a b"),
                         ("plot", "attention", "--scheme", "rope", "--tokens", "a b", "--out", "-"),
                         ("evaluate", "--pattern", "--no-out")):
@@ -127,7 +128,7 @@ class UsageTest(CliTest):
         for seed in ("0", "18446744073709551615"):
             self.ok("attend", "--scheme", "rope", "--tokens", "a b", "--seed", seed)
 
-    def test_wrong_scheme(self):
+    def test_invalid_schemes_are_rejected(self):
         self.fails(2, "column 1: there is no scheme \"ropee\"; did you mean rope",
                    "encode", "--scheme", "ropee")
         self.fails(2, "column 8: there is no field \"bass\"; did you mean base",
@@ -136,7 +137,7 @@ class UsageTest(CliTest):
         self.fails(2, "rope takes no table", "encode", "--scheme", "rope", "--table",
                    self.input("t.npy", 2, 2))
 
-    def test_wrong_files(self):
+    def test_unreadable_files_are_rejected(self):
         self.fails(2, "--input: cannot read /nonexistent.npy: No such file",
                    "encode", "--scheme", "rope", "--input", "/nonexistent.npy")
         with open(self.path("bad.npy"), "w", encoding="utf-8") as file:
@@ -146,7 +147,7 @@ class UsageTest(CliTest):
         self.fails(2, "cannot read|not a .npy",
                    "encode", "--scheme", "rope", "--input", self.folder)
 
-    def test_flags_that_do_not_go_together(self):
+    def test_conflicting_flags_are_rejected(self):
         tensor = self.input("q.npy", 2, 4)
         self.fails(2, "--tokens", "attend", "--scheme", "rope")
         self.fails(2, "go together", "attend", "--scheme", "rope", "--q", tensor)
@@ -154,6 +155,65 @@ class UsageTest(CliTest):
         self.fails(2, "--query-offset", "attend", "--scheme", "rope", "--tokens", "a b",
                    "--bottom-right", "--query-offset", "1")
         self.fails(2, "standard output", "encode", "--scheme", "rope", "-o", "-", "--json")
+
+
+class CompletionTest(CliTest):
+    """The bash script of `locus completion`, called as bash calls it for a TAB."""
+
+    # Value types of options and arguments, as the manual page prints them.
+    FILE_TYPES = {"DIR", "FILE", "JSON", "NPY"}
+    OTHER_TYPES = {"CALL", "COMMAND", "FIGURE=GROWTH", "FORMAT", "FROM:TO", "HOST:PORT", "KIND",
+                   "LAYOUT", "LIST", "N", "NAME", "OPTION", "SCHEME", "SHELL", "SIZE", "SLO",
+                   "TASK", "TEXT", "THEME", "TIME", "TYPE", "WORDS", "X"}
+
+    def complete(self, *words):
+        """The completions of the last word, in a folder that contains q.npy and layer0/."""
+        os.makedirs(self.path("layer0"), exist_ok=True)
+        with open(self.path("q.npy"), "wb"):
+            pass
+        # compopt only works while bash completes a command line.
+        program = """compopt() { :; }
+                     source <("$1" completion bash)
+                     shift
+                     COMP_WORDS=(locus "$@")
+                     COMP_CWORD=$#
+                     _locus
+                     printf '%s ' "${COMPREPLY[@]}"
+                  """
+        result = subprocess.run(["bash", "-c", program, "bash", LOCUS, *words], cwd=self.folder,
+                                capture_output=True, text=True, check=False, timeout=60)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        return result.stdout.split()
+
+    def test_commands_and_flags(self):
+        self.assertEqual(self.complete("conv"), ["convert-layout"])
+        self.assertEqual(self.complete("load", "comp"), ["compare"])
+        self.assertEqual(self.complete("attend", "--weights"), ["--weights-from", "--weights-out"])
+
+    def test_boolean_flags_take_no_value(self):
+        self.assertEqual(self.complete("attend", "--causal", "--bott"), ["--bottom-right"])
+
+    def test_flags_that_take_files_complete_file_names(self):
+        for words in (("attend", "--q"), ("attend", "--mask"), ("attend", "--output"),
+                      ("encode", "-i"), ("encode", "--hf-config"), ("evaluate", "--corpus"),
+                      ("plot", "--out"), ("load", "-o"), ("schemes", "--ca"), ("--hf-config",)):
+            self.assertEqual(self.complete(*words, "q"), ["q.npy"], words)
+        for words in (("attend", "--weights-from"), ("evaluate", "--out"), ("evaluate", "-o")):
+            self.assertEqual(self.complete(*words, "lay"), ["layer0"], words)
+
+    def test_arguments_that_are_files_complete_file_names(self):
+        for words in (("convert-layout",), ("load", "compare"), ("load", "compare", "q.npy")):
+            self.assertEqual(self.complete(*words, "q"), ["q.npy"], words)
+
+    def test_other_values_do_not_complete_file_names(self):
+        for words in (("encode", "--dim"), ("attend", "--tokens"), ("plot", "--theme")):
+            self.assertEqual(self.complete(*words, "q"), [], words)
+
+    def test_every_value_type_is_known(self):
+        """A new type must be listed above, and in the completion scripts if it is a file."""
+        types = set(re.findall(r" \\fI(\S+?)\\fR", self.ok("manual").replace("\\-", "-")))
+        self.assertLessEqual(self.FILE_TYPES, types)
+        self.assertEqual(types - self.FILE_TYPES - self.OTHER_TYPES, set())
 
 
 class SchemesTest(CliTest):
@@ -164,14 +224,14 @@ class SchemesTest(CliTest):
         self.assertEqual(names, ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias",
                                  "xpos", "kerple", "fire", "sandwich"])
 
-    def test_one_in_detail(self):
+    def test_details_of_one_scheme(self):
         text = self.ok("schemes", "rope")
         self.assertRegex(text, r"acts on +queries and keys")
         self.assertRegex(text, r"(?m)^base +number +10000 ")
         self.assertRegex(text, r"(?m)^shift_invariance +yes")
         self.assertIn("2104.09864", text)
 
-    def test_unknown_one(self):
+    def test_unknown_scheme_gets_a_suggestion(self):
         self.fails(2, "there is no scheme \"alibye\"; did you mean alibi", "schemes", "alibye")
 
     def test_json(self):
@@ -199,13 +259,13 @@ class EncodeTest(CliTest):
         self.assertIn("head 1", text)
         self.assertIn("slopes  0.0625, 0.00390625", text)
 
-    def test_large_tables_are_cut_short(self):
+    def test_large_tables_are_abbreviated(self):
         text = self.ok("encode", "--scheme", "sinusoidal", "--dim", "512", "--positions", "0:2000")
         self.assertLess(len(text.splitlines()), 30)
         self.assertLessEqual(max(map(len, text.splitlines())), 80)
         self.assertIn("...", text)
 
-    def test_json_has_numbers(self):
+    def test_json_contains_the_numbers(self):
         document = json.loads(self.ok("encode", "--scheme", "alibi", "--heads", "1",
                                       "--positions", "0:2", "--json"))
         self.assertEqual(document["bias"]["bias"]["shape"], [1, 2, 2])
@@ -250,7 +310,7 @@ class EncodeTest(CliTest):
                                       table, "--positions", "1,9", "--json"))
         self.assertEqual(document["additive"]["table"]["data"], [[4, 5, 6], [4, 5, 6]])
 
-    def test_server_names_the_field_and_we_the_flag(self):
+    def test_errors_name_the_field_and_its_flag(self):
         self.fails(1, r"INVALID_ARGUMENT.*dim", "encode", "--scheme", "rope", "--dim", "7")
         self.fails(1, r"INVALID_ARGUMENT.*scheme\.rope\.base.*--scheme",
                    "encode", "--scheme", "rope { base: -1 }", "--dim", "8")
@@ -258,7 +318,7 @@ class EncodeTest(CliTest):
 
 
 class AttendTest(CliTest):
-    def test_words_are_on_both_axes(self):
+    def test_tokens_label_both_axes(self):
         text = self.ok("attend", "--scheme", "rope", "--tokens", "the cat sat", "--causal",
                        "--heads", "2")
         self.assertRegex(text, r"(?m)^ +the +cat +sat$")
@@ -273,7 +333,7 @@ class AttendTest(CliTest):
         for row in document["weights"]["data"][0]:
             self.assertAlmostEqual(sum(row), 1, 5)
 
-    def test_matrices_stay_matrices(self):
+    def test_rank_2_inputs_give_rank_2_outputs(self):
         q, k, v = self.input("q.npy", 3, 4), self.input("k.npy", 5, 4), self.input("v.npy", 5, 6)
         self.ok("attend", "--scheme", "rope", "--q", q, "--k", k, "--v", v, "--causal",
                 "--bottom-right", "-o", self.path("out.npy"), "--weights-out", self.path("w.npy"),
@@ -285,7 +345,7 @@ class AttendTest(CliTest):
         self.assertEqual(list(weights[3:5]), [0, 0])
         self.assertGreater(weights[14], 0)
 
-    def test_heads_keep_their_rank(self):
+    def test_rank_3_inputs_give_rank_3_outputs(self):
         q = self.input("q.npy", 2, 3, 4)
         self.ok("attend", "--scheme", "alibi", "--causal", "--q", q, "--k", q, "--v", q, "-o",
                 self.path("o.npy"))
@@ -299,7 +359,7 @@ class AttendTest(CliTest):
             self.assertIn(f"output  {dtype} [3, 4]", text)
             self.assertEqual(read_npy(self.path("o.npy"))[0], descr)
 
-    def test_layer_with_weights(self):
+    def test_layer_weights_from_folder_and_files_agree(self):
         for name in ("wq", "wk", "wv", "wo"):
             write_npy(self.path(name + ".npy"), (2, 2), [1, 0, 0, 1])
         x = self.input("x.npy", 3, 2)
@@ -327,7 +387,7 @@ class AttendTest(CliTest):
             changed = self.ok(*words, *option)
             self.assertNotEqual(json.loads(changed)["output"], json.loads(plain)["output"], option)
 
-    def test_errors(self):
+    def test_server_errors_are_reported(self):
         q = self.input("q.npy", 3, 4)
         self.fails(1, r"INVALID_ARGUMENT", "attend", "--scheme", "sinusoidal", "--q", q, "--k", q,
                    "--v", q)
@@ -338,7 +398,7 @@ class AttendTest(CliTest):
 
 
 class OutputTest(CliTest):
-    def test_full_disk(self):
+    def test_full_disk_is_reported(self):
         for arguments in (("schemes",), ("--help",), ("version",)):
             with open("/dev/full", "wb") as full:
                 result = subprocess.run([LOCUS, *arguments], stdout=full, stderr=subprocess.PIPE,
@@ -349,11 +409,11 @@ class OutputTest(CliTest):
         self.assertEqual(result.returncode, 1)
         self.assertIn("/dev/full: No space left", result.stderr)
 
-    def test_unwritable_output(self):
+    def test_unwritable_output_is_reported(self):
         self.fails(1, "/nonexistent/x.npy: No such file", "encode", "--scheme", "sinusoidal",
                    "--dim", "4", "-o", "/nonexistent/x.npy")
 
-    def test_closed_descriptors_are_not_taken_by_others(self):
+    def test_closed_descriptors_are_not_reused(self):
         for redirections, shown in ((">&-", False), ("<&-", True), ("2>&-", True),
                                     ("<&- >&- 2>&-", False)):
             command = f'"$0" schemes {redirections}'
@@ -361,7 +421,7 @@ class OutputTest(CliTest):
                                     timeout=120, check=False)
             self.assertEqual((result.returncode, result.stderr), (0, ""), redirections)
             self.assertEqual(bool(result.stdout), shown, redirections)
-        # What is written goes to the file, and only there.
+        # The output file must not receive text meant for closed descriptors 1 and 2.
         path = self.path("out.npy")
         subprocess.run(["sh", "-c", '"$0" encode --scheme sinusoidal --dim 4 -o "$1" >&- 2>&-',
                         LOCUS, path], timeout=120, check=True)
@@ -377,12 +437,12 @@ class OutputTest(CliTest):
             os.close(write_end)
             self.assertEqual((result.returncode, result.stderr), (0, b""))
 
-    def test_interrupt(self):
+    def test_interrupt_exits_with_130(self):
         os.mkfifo(self.path("pipe"))
         process = subprocess.Popen([LOCUS, "encode", "--scheme", "rope", "--input",
                                     self.path("pipe")], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
-        # Opening returns once the program has the other end open, and waits.
+        # open() returns once the program has opened the other end and waits for data.
         with process, open(self.path("pipe"), "wb"):
             process.send_signal(signal.SIGINT)
             self.assertEqual(process.wait(timeout=60), 130)
@@ -390,7 +450,7 @@ class OutputTest(CliTest):
 
 
 class RemoteTest(CliTest):
-    """Against a server of its own."""
+    """Commands against a locusd that each test starts."""
 
     @contextlib.contextmanager
     def server(self):
@@ -408,10 +468,10 @@ class RemoteTest(CliTest):
             found = re.search(r"grpc_port\W+(\d+)", line)
             if found:
                 return f"127.0.0.1:{found.group(1)}"
-        self.fail("the server did not say where it listens")
+        self.fail("the server did not log its port")
         return None
 
-    def test_no_server(self):
+    def test_unreachable_server_is_reported(self):
         for command in (("schemes",), ("health",), ("encode", "--scheme", "rope", "--dim", "4"),
                         ("attend", "--scheme", "rope", "--tokens", "a b")):
             self.fails(1, f"cannot reach {NOWHERE}: Connection refused", *command, "--server",
@@ -438,17 +498,17 @@ class RemoteTest(CliTest):
                                         "status": "SERVING"})
             self.fails(1, "NOT_FOUND", "health", "--server", address, "--service", "absent")
 
-    def test_health_finds_the_server_beside_it(self):
+    def test_health_finds_the_local_server(self):
         with self.server() as address:
-            everywhere = address.replace("127.0.0.1", "0.0.0.0")
-            for variables in ({"LOCUS_LISTEN": address}, {"LOCUS_LISTEN": everywhere},
+            any_address = address.replace("127.0.0.1", "0.0.0.0")
+            for variables in ({"LOCUS_LISTEN": address}, {"LOCUS_LISTEN": any_address},
                               {"LOCUS_SERVER": address, "LOCUS_LISTEN": NOWHERE}):
                 self.assertEqual(self.ok("health", env={**os.environ, **variables}),
                                  f"{address} SERVING\n")
         self.fails(1, f"cannot reach {NOWHERE}", "health",
                    env={**os.environ, "LOCUS_LISTEN": NOWHERE})
 
-    def test_every_command_takes_its_server_from_the_environment(self):
+    def test_server_address_comes_from_the_environment(self):
         self.fails(1, f"cannot reach {NOWHERE}", "schemes",
                    env={**os.environ, "LOCUS_SERVER": NOWHERE})
 

@@ -1,4 +1,4 @@
-"""`locus check`, `evaluate` and `plot` from outside.
+"""End-to-end tests of `locus check`, `evaluate` and `plot`.
 
     evaluation_cli_test.py LOCUS FAKE_EVALUATION MANIFEST
 """
@@ -22,8 +22,8 @@ import unittest
 import xml.etree.ElementTree
 
 LOCUS, FAKE, MANIFEST = sys.argv[1:4]
-# What the fake server does for a seed; see fake_evaluation.h.
-COMPLETE, HANGING, BUSY, BREAKING, REFUSING, LATE = range(6)
+# Seeds that select the behaviour of the fake server; see fake_evaluation.h.
+COMPLETE, HANGING, BUSY, BREAKING, INVALID, LATE = range(6)
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -34,6 +34,8 @@ def run(*arguments, **options):
 
 
 class CliTest(unittest.TestCase):
+    """Base class: runs `locus` in a temporary folder, against a fake server if needed."""
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -65,13 +67,13 @@ class CliTest(unittest.TestCase):
 
 
 class CheckTest(CliTest):
-    def test_kept_promises(self):
+    def test_properties_as_declared(self):
         with self.fake() as server:
             text = self.ok("check", "--server", server, "--details")
         self.assertIn("All 2 are as promised.", text)
         self.assertIn("shifted by 100", text)
 
-    def test_broken_promise_exits_with_1(self):
+    def test_property_that_differs_from_its_declaration_exits_with_1(self):
         with self.fake() as server:
             result = run("check", "--server", server, "--naive")
             document = run("check", "--server", server, "--naive", "--json")
@@ -80,7 +82,7 @@ class CheckTest(CliTest):
         self.assertRegex(result.stdout, r"(?m)^integer +boundedness +fails +99 +1$")
         self.assertEqual(json.loads(document.stdout)["results"][1]["naive"], True)
 
-    def test_usage(self):
+    def test_invalid_flags_are_rejected(self):
         self.fails(2, "there is no scheme \"ropee\"; did you mean rope", "check", "--scheme", "ropee")
         self.fails(2, "unknown flag --detials; did you mean --details", "check", "--detials")
 
@@ -90,11 +92,13 @@ class EvaluateTest(CliTest):
         return run("evaluate", "--server", server, "--seed", str(seed), *arguments,
                    cwd=self.folder, **options)
 
-    def test_everything_is_written(self):
+    def test_all_files_are_written(self):
         with self.fake() as server:
             result = self.evaluate(server, COMPLETE)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("Winner: alibi", result.stdout)
+        self.assertIn("wrote 7 files to locus-evaluation/; open locus-evaluation/report.html\n",
+                      result.stdout)
         self.assertEqual(sorted(os.listdir(self.path("locus-evaluation"))),
                          ["bits_per_byte.svg", "cells.csv", "drift.svg", "manifest.json",
                           "nll.svg", "nll_by_position.svg", "report.html"])
@@ -105,7 +109,7 @@ class EvaluateTest(CliTest):
         self.assertEqual(len(rows), 4)
         self.assertEqual(rows[1]["metric"], "nll")
 
-    def test_plain_progress_has_a_line_for_each_run_and_cell(self):
+    def test_progress_without_a_terminal_is_one_line_per_run_and_cell(self):
         with self.fake() as server:
             result = self.evaluate(server, COMPLETE, "--no-out")
             quiet = self.evaluate(server, COMPLETE, "--no-out", "--quiet")
@@ -121,7 +125,7 @@ class EvaluateTest(CliTest):
         with open(MANIFEST, encoding="utf-8") as file:
             self.assertEqual(json.loads(result.stdout), json.load(file))
 
-    def test_terminal_progress_is_one_line_that_goes(self):
+    def test_progress_on_a_terminal_is_one_line_that_is_erased(self):
         leader, follower = pty.openpty()
         with self.fake() as server, subprocess.Popen(
                 [LOCUS, "evaluate", "--server", server, "--no-out"], stderr=follower,
@@ -156,21 +160,21 @@ class EvaluateTest(CliTest):
                 stdout, stderr = process.communicate(timeout=60)
                 return process.returncode, time.monotonic() - start, stdout, stderr
 
-    def test_interrupt_shows_what_was_finished(self):
+    def test_interrupt_prints_the_finished_cells(self):
         code, seconds, stdout, stderr = self.interrupted(signal.SIGINT)
         self.assertEqual(code, 130)
-        self.assertLess(seconds, 10)  # a second; more on a busy machine
+        self.assertLess(seconds, 10)  # about one second on an idle machine
         self.assertEqual(stderr, "locus: interrupted\n")
         self.assertRegex(stdout, r"(?m)^rope +1 +128 +bits_per_byte 2.25  nll 1.5$")
         self.assertEqual(os.listdir(self.path("locus-evaluation")), ["cells.csv"])
 
-    def test_schemes_with_the_same_codes_are_drawn(self):
+    def test_schemes_with_equal_results_are_drawn(self):
         self.ok("evaluate", "--pattern", "--train-length", "64", "--eval-lengths", "64",
                 "--scheme", "sinusoidal", "--scheme",
                 "sinusoidal { layout: SINUSOIDAL_LAYOUT_HALVES }", "--out", self.path("x"),
                 timeout=60)
 
-    def test_interrupted_run_leaves_nothing_of_an_earlier_one(self):
+    def test_interrupted_evaluation_removes_the_files_of_an_earlier_one(self):
         with self.fake() as server:
             self.assertEqual(self.evaluate(server, COMPLETE).returncode, 0)
         folder = self.path("locus-evaluation")
@@ -182,14 +186,14 @@ class EvaluateTest(CliTest):
         self.assertEqual(sorted(os.listdir(folder)), ["accuracy.svg", "cells.csv", "linked.svg",
                                                       "mine.svg", "notes.txt"])
 
-    def test_run_that_has_nothing_to_write_removes_nothing(self):
+    def test_rejected_evaluation_removes_no_files(self):
         with self.fake() as server:
             self.assertEqual(self.evaluate(server, COMPLETE).returncode, 0)
             before = sorted(os.listdir(self.path("locus-evaluation")))
-            self.assertEqual(self.evaluate(server, REFUSING).returncode, 1)
+            self.assertEqual(self.evaluate(server, INVALID).returncode, 1)
         self.assertEqual(sorted(os.listdir(self.path("locus-evaluation"))), before)
 
-    def test_manifest_of_others_stays(self):
+    def test_foreign_manifest_is_not_removed(self):
         os.mkdir(self.path("locus-evaluation"))
         for name in ("manifest.json", "report.html", "nll.svg"):
             with open(self.path("locus-evaluation", name), "w", encoding="utf-8") as file:
@@ -201,7 +205,7 @@ class EvaluateTest(CliTest):
     def test_termination_exits_with_143(self):
         self.assertEqual(self.interrupted(signal.SIGTERM)[0], 143)
 
-    def test_failures_show_what_was_finished(self):
+    def test_failed_evaluation_prints_the_finished_cells(self):
         with self.fake() as server:
             broken = self.evaluate(server, BREAKING)
             late = self.evaluate(server, LATE, "--no-out")
@@ -210,29 +214,29 @@ class EvaluateTest(CliTest):
         self.assertIn("locus: UNAVAILABLE: going down", broken.stderr)
         self.assertIn("locus: DEADLINE_EXCEEDED: too late", late.stderr)
 
-    def test_busy_server_is_asked_again(self):
+    def test_busy_server_is_retried(self):
         with self.fake() as server:
             self.assertEqual(self.evaluate(server, BUSY, "--no-out").returncode, 0)
 
-    def test_refusal(self):
+    def test_invalid_request_is_reported(self):
         with self.fake() as server:
-            result = self.evaluate(server, REFUSING, "--no-out")
+            result = self.evaluate(server, INVALID, "--no-out")
         self.assertEqual(result.returncode, 1)
         self.assertEqual(result.stdout, "")
         self.assertIn("train_length: is 1", result.stderr)
 
-    def test_unwritable_folder_is_known_before_the_work(self):
+    def test_unwritable_folder_is_reported_before_the_call(self):
         with open(self.path("file"), "w", encoding="utf-8"):
             pass
-        # Nobody listens there: the folder is looked at first.
+        # No server listens there: the folder is checked before the call.
         for out, pattern in ((self.path("file", "x"), "Not a directory"),
-                             ("/proc/locus", "cannot make the folder|cannot write")):
+                             ("/proc/locus", "cannot create the folder|cannot write")):
             self.fails(1, pattern, "evaluate", "--server", "127.0.0.1:1", "--out", out)
 
-    def test_usage(self):
+    def test_invalid_flags_are_rejected(self):
         for pattern, arguments in (
                 ("there is no task \"cpoy\"; did you mean copy", ("--task", "cpoy")),
-                ("--steps does not go with --pattern", ("--pattern", "--steps", "3")),
+                ("--steps cannot be combined with --pattern", ("--pattern", "--steps", "3")),
                 ("unknown flag --taks; did you mean --task", ("--taks", "copy")),
                 ("--eval-lengths", ("--eval-lengths", "64,many")),
                 ("--corpus: cannot read", ("--corpus", "/nonexistent")),
@@ -280,7 +284,7 @@ def number(text):
 
 
 class ReportTest(CliTest):
-    """The report has the manifest's numbers and no others."""
+    """The report shows exactly the numbers of the manifest."""
 
     def setUp(self):
         super().setUp()
@@ -296,7 +300,7 @@ class ReportTest(CliTest):
         self.assertTrue(math.isclose(number(shown), exact, rel_tol=6e-4, abs_tol=6e-8),
                         (shown, exact))
 
-    def test_all_rows_and_differences(self):
+    def test_rows_and_differences(self):
         for table in ("rows", "differences"):
             shown, exact = self.page.tables[table][1:], self.manifest["results"][table]
             self.assertEqual(len(shown), len(exact))
@@ -338,11 +342,11 @@ class ReportTest(CliTest):
                 found += 1
         self.assertEqual(found, len(exact))
 
-    def test_svg_in_the_page_is_well_formed(self):
-        pictures = re.findall(r"<svg.*?</svg>", self.text, re.DOTALL)
-        self.assertEqual(len(pictures), 4)
-        for picture in pictures:
-            xml.etree.ElementTree.fromstring(picture)
+    def test_charts_in_the_page_are_well_formed_svg(self):
+        charts = re.findall(r"<svg.*?</svg>", self.text, re.DOTALL)
+        self.assertEqual(len(charts), 4)
+        for chart in charts:
+            xml.etree.ElementTree.fromstring(chart)
 
     def test_stdout_has_the_same_numbers(self):
         text = self.ok("evaluate", "--from", MANIFEST, "--no-out")
@@ -352,7 +356,7 @@ class ReportTest(CliTest):
 
 
 class ManifestTest(CliTest):
-    """Manifests with numbers that nobody expects."""
+    """Charts of manifests with extreme or undefined numbers."""
 
     def written(self, change):
         with open(MANIFEST, encoding="utf-8") as file:
@@ -384,13 +388,13 @@ class ManifestTest(CliTest):
             self.drawn(lambda row: mean)
         self.drawn(lambda row: 1e308 if row["scheme_name"] == "rope" else -1e308)
 
-    def test_lengths_below_one(self):
+    def test_lengths_below_one_are_rejected(self):
         for length in (0, -64):
             self.fails(2, rf"--from: .*results.rows\[0\].eval_length: is {length}; must be at "
                           "least 1", "evaluate", "--no-out", "--from",
                        self.written(lambda row: row.update(eval_length=length)))
 
-    def test_drawing_again_keeps_what_belongs_to_it(self):
+    def test_redrawing_keeps_cells_of_the_same_manifest(self):
         self.ok("evaluate", "--from", MANIFEST, "--out", self.path("out"))
         with open(self.path("out", "cells.csv"), "w", encoding="utf-8") as file:
             file.write("scheme,seed,length,metric,value\n")
@@ -398,7 +402,7 @@ class ManifestTest(CliTest):
         self.ok("evaluate", "--from", self.path("out", "manifest.json"), "--out", self.path("out"))
         self.assertEqual(sorted(os.listdir(self.path("out"))), before)
 
-    def test_another_manifest_replaces_all(self):
+    def test_another_manifest_replaces_all_files(self):
         self.ok("evaluate", "--from", MANIFEST, "--out", self.path("out"))
         with open(self.path("out", "cells.csv"), "w", encoding="utf-8") as file:
             file.write("scheme,seed,length,metric,value\n")
@@ -426,7 +430,7 @@ class PlotTest(CliTest):
             self.assertTrue(root.find(SVG + "title").text)
             self.assertTrue(root.find(SVG + "desc").text)
 
-    def test_waveforms_of_a_narrow_code_are_different_channels(self):
+    def test_waveforms_choose_distinct_channels(self):
         for dim in ("7", "8", "16", "64"):
             root = self.svg("waveforms", "--scheme", "sinusoidal", "--dim", dim,
                             "--positions", "0:8")
@@ -437,7 +441,7 @@ class PlotTest(CliTest):
         texts = self.texts(self.svg("bias", "--scheme", "alibi", "--heads", "8"))
         self.assertLessEqual({f"head {i}" for i in range(8)}, set(texts))
 
-    def test_words_are_escaped(self):
+    def test_tokens_and_title_are_escaped(self):
         root = self.svg("attention", "--scheme", "rope", "--tokens", "<b> & \"quote\" \x01 été",
                         "--title", "</title><x>")
         texts = self.texts(root)
@@ -461,16 +465,15 @@ class PlotTest(CliTest):
         self.assertNotIn("@media", fixed)
         self.assertIn("@media", self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", "-"))
 
-    def test_kinds_that_do_not_apply_name_those_that_do(self):
+    def test_inapplicable_kind_is_rejected_with_alternatives(self):
         for kind, scheme, pattern in (
-                ("bias", "rope", "bias needs a scheme that acts on scores, which rope has not; it "
-                                 "can be shown as similarity, waveforms and attention"),
-                ("heatmap", "alibi", "it can be shown as bias and attention"),
-                ("similarity", "none", "it can be shown as attention"),
-                ("waveforms", "t5_bias", "it can be shown as bias and attention")):
+                ("bias", "rope", "rope has no score bias; try similarity, waveforms or attention"),
+                ("heatmap", "alibi", "alibi has no table of position codes; try bias or attention"),
+                ("similarity", "none", "none has no position codes; try attention"),
+                ("waveforms", "t5_bias", "t5_bias has no position codes; try bias or attention")):
             self.fails(2, pattern, "plot", kind, "--scheme", scheme, "--out", "-")
 
-    def test_usage(self):
+    def test_invalid_flags_are_rejected(self):
         for pattern, arguments in (
                 ("there is no kind \"heatmpa\"; did you mean heatmap",
                  ("heatmpa", "--scheme", "rope", "--out", "-")),
@@ -484,7 +487,7 @@ class PlotTest(CliTest):
                               "--out", "-"))):
             self.fails(2, pattern, "plot", *arguments)
 
-    def test_unwritable_file(self):
+    def test_unwritable_file_is_reported(self):
         self.fails(1, "/nonexistent/x.svg: No such file", "plot", "bias", "--scheme", "alibi",
                    "--out", "/nonexistent/x.svg")
 

@@ -1,4 +1,4 @@
-"""`locus load` from outside, against a real locusd.
+"""End-to-end tests of `locus load` against a real locusd.
 
     load_cli_test.py LOCUS LOCUSD EMPTY_SERVER
 """
@@ -8,6 +8,7 @@ import csv
 import io
 import json
 import os
+import pathlib
 import pty
 import re
 import select
@@ -18,7 +19,8 @@ import tempfile
 import time
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
+TESTS = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(TESTS / "e2e"))
 from tools import needs  # noqa: E402 (found through the line above)
 
 LOCUS, LOCUSD, EMPTY = sys.argv[1:4]
@@ -32,9 +34,9 @@ def run(*arguments, **options):
 
 
 def sockets_to(port):
-    """How many connections to that port of this machine are established."""
+    """The number of established connections to a local port."""
     count = 0
-    # gRPC's sockets are of the newer kind even for addresses of the older.
+    # gRPC uses IPv6 sockets even for IPv4 addresses.
     for name in ("/proc/net/tcp", "/proc/net/tcp6"):
         with contextlib.suppress(FileNotFoundError), open(name, encoding="ascii") as file:
             for line in file.readlines()[1:]:
@@ -44,6 +46,8 @@ def sockets_to(port):
 
 
 class LoadTest(unittest.TestCase):
+    """Base class: one locusd for all tests of a class."""
+
     @classmethod
     def setUpClass(cls):
         cls.daemon, cls.server = cls.start()
@@ -55,7 +59,7 @@ class LoadTest(unittest.TestCase):
     @staticmethod
     def start():
         with tempfile.NamedTemporaryFile("w+", suffix=".log") as log:
-            # A file, since nobody would read a pipe while calls are logged.
+            # A pipe would fill up, because nothing reads it while calls are logged.
             daemon = subprocess.Popen([LOCUSD, "--listen=127.0.0.1:0", "--http="], stderr=log,
                                       stdout=subprocess.DEVNULL)
             end = time.monotonic() + 60
@@ -66,7 +70,7 @@ class LoadTest(unittest.TestCase):
                     return daemon, f"127.0.0.1:{found.group(1)}"
                 select.select([], [], [], 0.01)
             daemon.kill()
-            raise AssertionError("the server did not say where it listens")
+            raise AssertionError("the server did not log its port")
 
     @staticmethod
     def stop(daemon):
@@ -116,16 +120,16 @@ class CallsTest(LoadTest):
             document = self.document(rpc, "--rate", str(rate), *flags)
             self.assertEqual(document["setup"]["method"], "/locus.v1." + method)
             self.assertEqual(document["statuses"], {"OK": -(-rate * 3 // 10)}, rpc)
-            # The server said how long it worked on each.
+            # The server reported its compute time for each call.
             self.assertEqual(document["compute_us"]["count"], document["calls"]["ok"])
             self.assertGreaterEqual(document["latency_us"]["p50"], document["compute_us"]["p50"])
 
-    def test_health_can_be_asked_often(self):
+    def test_health_check(self):
         document = self.document("health", "--rate", "50")
         self.assertEqual(document["setup"]["method"], "/grpc.health.v1.Health/Check")
         self.assertEqual(document["statuses"], {"OK": 15})
 
-    def test_payload(self):
+    def test_payload_sets_the_request_size(self):
         document = self.document("attend", "--payload", "300kB", "--rate", "10")
         self.assertAlmostEqual(document["setup"]["request_bytes"], 300000, delta=5000)
         self.assertEqual(document["calls"]["ok"], 3)
@@ -139,7 +143,7 @@ class CallsTest(LoadTest):
             self.assertAlmostEqual(document["setup"]["request_bytes"], 65536, delta=100)
             self.assertEqual(document["statuses"], {"OK": 3}, scheme["name"])
 
-    def test_loads(self):
+    def test_load_profiles(self):
         with open(self.path("starts"), "w", encoding="utf-8") as file:
             file.write("".join(f"{i * 7}ms\n" for i in range(40)))
         for flags, calls in ((("--rate", "100"), 30), (("--ramp", "0:200"), 30),
@@ -151,25 +155,25 @@ class CallsTest(LoadTest):
         self.assertTrue(80 < random < 230, random)
         self.assertGreater(self.document("--concurrency", "2")["calls"]["ok"], 2)
 
-    def test_without_a_server_there_is_one_inside(self):
+    def test_embedded_server_without_address(self):
         result = run(*SHORT, "--rate", "50", "--connections", "2")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("on a server in this process", result.stdout)
         self.assertIn("15 OK", result.stdout)
 
-    def test_connections_are_sockets(self):
+    def test_each_connection_is_a_socket(self):
         with self.empty_server() as port:
             process = subprocess.Popen(
                 [LOCUS, "load", "list-schemes", "--server", f"127.0.0.1:{port}", "--connections",
                  "9", "--rate", "200", "--warm-up", "0", "--duration", "3s"],
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-            # The first line tells that calls are being made.
+            # The first progress line shows that calls are in flight.
             process.stderr.readline()
-            most = sockets_to(port)
+            connections = sockets_to(port)
             process.communicate(timeout=60)
-        self.assertEqual((process.returncode, most), (0, 9))
+        self.assertEqual((process.returncode, connections), (0, 9))
 
-    def test_server_that_sends_no_times_is_fine(self):
+    def test_server_times_are_optional(self):
         with self.empty_server() as port:
             result = run("list-schemes", "--server", f"127.0.0.1:{port}", *SHORT, "--rate", "100")
         self.assertEqual(result.returncode, 0, result.stderr)
@@ -177,7 +181,7 @@ class CallsTest(LoadTest):
 
 
 class OutputTest(LoadTest):
-    def test_text(self):
+    def test_text_report(self):
         text = self.ok(*SHORT, "--rate", "100")
         self.assertIn("/locus.v1.EncodingService/Encode on " + self.server, text)
         self.assertIn("100/s constant for 0.3s, 1 connection, requests of ", text)
@@ -187,7 +191,7 @@ class OutputTest(LoadTest):
         self.assertRegex(text, r"(?m)^calls +30 OK$")
         self.assertRegex(text, r"(?m)^client +[\d.]+us of processor time per call; busiest thread")
 
-    def test_files_have_the_form_of_their_names(self):
+    def test_file_extension_selects_the_format(self):
         names = ("run.json", "run.csv", "run.prom", "run.txt")
         flags = [part for name in names for part in ("-o", self.path(name))]
         shown = self.ok(*SHORT, "--rate", "100", *flags)
@@ -209,14 +213,14 @@ class OutputTest(LoadTest):
                                  capture_output=True, timeout=60, check=False)
         self.assertEqual((checked.returncode, checked.stderr), (0, ""))
 
-    def test_plain_lines_say_how_it_goes(self):
+    def test_progress_without_a_terminal_is_one_line_per_second(self):
         result = run("--server", self.server, "--rate", "50", "--warm-up", "1s", "--duration", "1s")
         lines = result.stderr.splitlines()
         self.assertEqual(len(lines), 2, result.stderr)
         self.assertRegex(lines[0], r"^1s \(warm-up\)  \d+/s  0 failed  \d+ in flight  p50 ")
         self.assertRegex(lines[1], r"^2s  \d+/s  0 failed")
 
-    def test_terminal_has_one_line_that_goes(self):
+    def test_progress_on_a_terminal_is_one_line_that_is_erased(self):
         leader, follower = pty.openpty()
         with subprocess.Popen([LOCUS, "load", "--server", self.server, "--rate", "50",
                                "--warm-up", "0", "--duration", "2s"], stderr=follower,
@@ -255,8 +259,7 @@ class OutputTest(LoadTest):
         self.fails(2, "cannot read", "compare", small, "/nonexistent.json")
         self.fails(2, "p98=1%", "compare", small, small, "--fail-above", "p98=1%")
 
-
-    def test_a_file_that_cannot_be_written_is_told_before_the_run(self):
+    def test_unwritable_file_is_reported_before_the_run(self):
         start = time.monotonic()
         for path in (self.path("absent/run.json"), "/proc/run.json"):
             result = self.fails(1, "cannot write " + path, "--server", self.server, "--duration",
@@ -265,8 +268,8 @@ class OutputTest(LoadTest):
         self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(os.listdir(self.folder), [])
 
-    def test_what_was_measured_is_told_even_if_it_cannot_be_kept(self):
-        # It takes nothing, but says so only when one writes.
+    def test_report_is_printed_even_if_the_file_cannot_be_written(self):
+        # /dev/full can be opened, but every write to it fails.
         result = self.fails(1, "cannot write .*No space left", "--server", self.server, *SHORT,
                             "-o", self.full())
         self.assertIn("Encode on " + self.server, result.stdout)
@@ -277,24 +280,24 @@ class OutputTest(LoadTest):
         return path
 
 
-class LimitsTest(LoadTest):
-    def test_limits_that_are_kept(self):
+class SloTest(LoadTest):
+    def test_met_slos(self):
         self.ok(*SHORT, "--rate", "50", "--fail-above", "p99=60s", "--fail-above", "errors=0")
 
-    def test_limit_that_is_not_kept(self):
+    def test_missed_slo_exits_with_1(self):
         result = self.fails(1, r"\Alocus: p50 is \S+, above 1.00us\n\Z", "--server", self.server,
                             *SHORT, "--rate", "50", "--fail-above", "p50=1us")
         self.assertIn("15 OK", result.stdout)
 
-    def test_search_ends_at_the_highest_rate(self):
+    def test_search_stops_at_max_rate(self):
         document = self.document("--slo", "p99=10s", "--rate", "20", "--max-rate", "80")
         self.assertEqual(document["search"]["best_rate"], 80)
         self.assertTrue(document["search"]["reached_max"])
         self.assertEqual([trial["rate"] for trial in document["search"]["trials"]], [20, 40, 80])
         self.assertEqual(document["setup"]["offered_rate"], 80)
 
-    def test_search_finds_what_one_thread_can_do(self):
-        # Attention of this size takes the server a while, so that the limit is low.
+    def test_search_finds_the_highest_rate(self):
+        # Attention of this size is slow, so the highest rate is low.
         text = self.ok(*SHORT, "attend", "--length", "1024", "--slo", "p90=300ms", "--rate", "50",
                        "--max-rate", "100000")
         found = re.search(r"Highest rate that holds p90=300ms, errors=0.1%: (\S+)/s\n", text)
@@ -302,14 +305,14 @@ class LimitsTest(LoadTest):
         self.assertLess(float(found.group(1)), 50000)
         self.assertRegex(text, r"(?m)^\S+/s +\S+/s +no +")
 
-    def test_search_without_success(self):
+    def test_search_without_a_rate_that_meets_the_slo(self):
         result = self.fails(1, "no rate holds p50=1us, errors=0.1%", "--server", self.server,
                             "--slo", "p50=1us", "--duration", "100ms", "--warm-up", "0", "-q")
         self.assertIn("No rate holds p50=1us", result.stdout)
 
 
 class FailureTest(LoadTest):
-    def test_usage(self):
+    def test_invalid_flags_are_rejected(self):
         for pattern, arguments in (("there is no call \"encoed\"; did you mean|did you mean encode",
                                     ("encoed",)),
                                    ("--rate", ("--rate", "many")),
@@ -323,10 +326,10 @@ class FailureTest(LoadTest):
             self.assertEqual(result.stdout, "")
             self.assertEqual(len(result.stderr.splitlines()), 1)
 
-    def test_no_server(self):
+    def test_unreachable_server_is_reported(self):
         self.fails(1, "cannot reach 127.0.0.1:1: Connection refused", "--server", "127.0.0.1:1")
 
-    def test_request_that_the_server_refuses_is_told_once(self):
+    def test_invalid_request_is_reported_once(self):
         result = self.fails(1, r"\Alocus: INVALID_ARGUMENT: [^\n]*is 3[^\n]*\n\Z", "--server",
                             self.server, "--dim", "3")
         self.assertEqual(result.stdout, "")
@@ -340,20 +343,20 @@ class FailureTest(LoadTest):
         out, error = process.communicate(timeout=60)
         return process.returncode, out, error
 
-    def test_interrupt_ends_with_the_report_of_what_ran(self):
+    def test_interrupt_prints_the_report_so_far(self):
         code, out, error = self.interrupted()
         self.assertEqual(code, 130)
         self.assertTrue(error.endswith("locus: interrupted\n"), error)
-        self.assertTrue(out.startswith("INTERRUPTED. What ran:\n"), out)
+        self.assertTrue(out.startswith("INTERRUPTED. Results so far:\n"), out)
         calls = int(re.search(r"(?m)^calls +(\d+) OK$", out).group(1))
         self.assertGreater(calls, 50)
 
-    def test_interrupt_of_json_is_json(self):
+    def test_interrupted_json_is_json(self):
         code, out, _ = self.interrupted("--json")
         self.assertEqual(code, 130)
         self.assertTrue(json.loads(out)["interrupted"])
 
-    def test_server_that_goes_is_counted(self):
+    def test_calls_to_a_stopped_server_are_counted(self):
         daemon, address = self.start()
         process = subprocess.Popen([LOCUS, "load", "--server", address, "--rate", "100",
                                     "--duration", "3s", "--warm-up", "0"],

@@ -6,11 +6,13 @@
 
 #include "absl/time/clock.h"
 #include "core/evaluation/evaluation.h"
-#include "server/services/convert/convert_evaluation.h"
 #include "server/evaluation/manifest.h"
+#include "server/services/convert/convert_evaluation.h"
 
-namespace locus::server {
+namespace locus::client {
 namespace {
+
+using namespace locus::server;  // NOLINT(google-build-using-namespace)
 
 const absl::Time kNow = absl::FromUnixSeconds(1794873599);
 
@@ -34,13 +36,14 @@ class Collector final : public EvaluationSink {
   std::vector<v1::EvaluationCell> cells;
 };
 
+// The cells and the summary of a complete evaluation.
 struct Ran {
   std::vector<v1::EvaluationCell> cells;
   v1::EvaluationSummary summary;
 };
 
-// As a server does it.
-Ran RunAlone(const v1::EvaluateExtrapolationRequest& request) {
+// Runs an evaluation as a server does.
+Ran RunOnOneServer(const v1::EvaluateExtrapolationRequest& request) {
   const auto plan = ToEvaluationPlan(request);
   EXPECT_TRUE(plan.ok()) << plan.status();
   const auto job =
@@ -57,7 +60,7 @@ Ran RunAlone(const v1::EvaluateExtrapolationRequest& request) {
   return ran;
 }
 
-// Every part by itself, the last one first, and put together again.
+// Runs the parts separately, the last one first, and merges the results.
 v1::EvaluationSummary RunInParts(
     const v1::EvaluateExtrapolationRequest& request) {
   const auto parts = SplitEvaluation(request);
@@ -65,7 +68,7 @@ v1::EvaluationSummary RunInParts(
   std::vector<v1::EvaluationCell> cells;
   std::vector<std::string> manifests;
   for (auto part = parts->rbegin(); part != parts->rend(); ++part) {
-    Ran ran = RunAlone(part->request);
+    Ran ran = RunOnOneServer(part->request);
     EXPECT_EQ(ran.cells.size(), part->cells.size());
     for (size_t n = 0; n < ran.cells.size(); ++n) {
       EXPECT_EQ(ran.cells[n].eval_length(), part->cells[n].eval_length());
@@ -80,22 +83,23 @@ v1::EvaluationSummary RunInParts(
   return *merged;
 }
 
-void ExpectTheSame(const v1::EvaluateExtrapolationRequest& request) {
-  const v1::EvaluationSummary alone = RunAlone(request).summary;
-  EXPECT_GT(alone.rows_size(), 0);
-  EXPECT_EQ(RunInParts(request).SerializeAsString(), alone.SerializeAsString());
+// Expects that parts give the same summary, byte for byte, as one server.
+void ExpectSameInParts(const v1::EvaluateExtrapolationRequest& request) {
+  const v1::EvaluationSummary whole = RunOnOneServer(request).summary;
+  EXPECT_GT(whole.rows_size(), 0);
+  EXPECT_EQ(RunInParts(request).SerializeAsString(), whole.SerializeAsString());
 }
 
-TEST(EvaluationPartsTest, PartsOfTheDefaultSchemesMakeTheWhole) {
-  ExpectTheSame(SmallPattern());
+TEST(EvaluationPartsTest, MergesDefaultSchemes) {
+  ExpectSameInParts(SmallPattern());
 }
 
-TEST(EvaluationPartsTest, PartsOfSchemesOfOneKindMakeTheWhole) {
+TEST(EvaluationPartsTest, MergesTwoSchemesOfTheSameKind) {
   auto request = SmallPattern();
   request.add_schemes()->mutable_rope();
   request.add_schemes()->mutable_alibi()->set_symmetric(true);
   request.add_schemes()->mutable_rope()->set_base(100);
-  ExpectTheSame(request);
+  ExpectSameInParts(request);
 }
 
 v1::EvaluateExtrapolationRequest SmallTrained() {
@@ -109,22 +113,22 @@ v1::EvaluateExtrapolationRequest SmallTrained() {
   return request;
 }
 
-TEST(EvaluationPartsTest, PartsOfWhatIsTrainedMakeTheWhole) {
+TEST(EvaluationPartsTest, MergesTrainedEvaluations) {
   auto request = SmallTrained();
   request.mutable_trained()->mutable_copy();
-  ExpectTheSame(request);
+  ExpectSameInParts(request);
 }
 
-TEST(EvaluationPartsTest, WhatTrainsOnceIsSplitBySeedsAlone) {
+TEST(EvaluationPartsTest, SplitsRetrofitBySeedsOnly) {
   auto request = SmallTrained();
   request.mutable_trained()->mutable_retrofit();
   const auto parts = SplitEvaluation(request);
   ASSERT_TRUE(parts.ok()) << parts.status();
   EXPECT_EQ(parts->size(), 2u);
-  ExpectTheSame(request);
+  ExpectSameInParts(request);
 }
 
-TEST(EvaluationPartsTest, PartsKnowTheirNamesInTheWhole) {
+TEST(EvaluationPartsTest, PartsUseTheSchemeNamesOfTheWholeEvaluation) {
   auto request = SmallPattern();
   request.add_schemes()->mutable_rope();
   request.add_schemes()->mutable_rope()->set_base(100);
@@ -134,11 +138,11 @@ TEST(EvaluationPartsTest, PartsKnowTheirNamesInTheWhole) {
   EXPECT_EQ((*parts)[1].cells[0].scheme_name(), "rope#2");
   EXPECT_EQ((*parts)[1].request.schemes_size(), 1);
   EXPECT_EQ((*parts)[1].request.seed_count(), 1);
-  // Seeds go round where they end.
+  // Seeds wrap around at 2^64.
   EXPECT_EQ((*parts)[3].request.seed(), 0u);
 }
 
-TEST(EvaluationPartsTest, ErrorsNameTheSchemeOfTheWhole) {
+TEST(EvaluationPartsTest, ErrorsNameTheSchemeOfTheWholeRequest) {
   auto request = SmallPattern();
   request.add_schemes()->mutable_rope();
   request.add_schemes()->mutable_rope()->set_base(-1);
@@ -146,9 +150,9 @@ TEST(EvaluationPartsTest, ErrorsNameTheSchemeOfTheWhole) {
             std::string::npos);
 }
 
-TEST(EvaluationPartsTest, WhatIsMissingLeavesAPartialSummary) {
+TEST(EvaluationPartsTest, MissingCellsGiveAPartialSummary) {
   const auto request = SmallPattern();
-  Ran ran = RunAlone(request);
+  Ran ran = RunOnOneServer(request);
   ran.cells.pop_back();
   const auto merged = MergeEvaluation(
       request, ran.cells, {ran.summary.manifest_json()}, true, kNow);
@@ -156,9 +160,9 @@ TEST(EvaluationPartsTest, WhatIsMissingLeavesAPartialSummary) {
   EXPECT_TRUE(merged->partial());
 }
 
-TEST(EvaluationPartsTest, VersionsAreThoseOfTheServers) {
+TEST(EvaluationPartsTest, ManifestListsTheVersionsOfTheServers) {
   const auto request = SmallPattern();
-  const Ran ran = RunAlone(request);
+  const Ran ran = RunOnOneServer(request);
   const std::string one = R"({"versions": {"locus": "7"}})";
   const std::string other = R"({"versions": {"locus": "8"}})";
   const auto merged =
@@ -171,4 +175,4 @@ TEST(EvaluationPartsTest, VersionsAreThoseOfTheServers) {
 }
 
 }  // namespace
-}  // namespace locus::server
+}  // namespace locus::client

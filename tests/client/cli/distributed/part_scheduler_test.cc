@@ -15,11 +15,12 @@ constexpr RetryPolicy kPolicy{.max_attempts = 3,
                               .initial_backoff = absl::Milliseconds(1),
                               .max_backoff = absl::Milliseconds(2)};
 
-Spread::Attempt Lost() {
-  return {.status = absl::UnavailableError("lost"), .may_retry = true};
+// The attempt of a server that cannot be reached.
+PartScheduler::Attempt Unreachable() {
+  return {.status = absl::UnavailableError("unreachable"), .may_retry = true};
 }
 
-// Which server did what, from any thread.
+// Records which server completed which part. Add() is thread-safe.
 class Record {
  public:
   void Add(int server, int part) {
@@ -42,86 +43,87 @@ class Record {
   std::vector<std::pair<int, int>> done_;
 };
 
-TEST(SpreadTest, EveryPartIsDoneOnce) {
+TEST(PartSchedulerTest, RunsEveryPartOnce) {
   Record record;
-  Spread spread(3, 10, kPolicy);
-  EXPECT_TRUE(spread
+  PartScheduler scheduler(3, 10, kPolicy);
+  EXPECT_TRUE(scheduler
                   .Run([&](int server, int part) {
                     record.Add(server, part);
-                    return Spread::Attempt{};
+                    return PartScheduler::Attempt{};
                   })
                   .ok());
   EXPECT_EQ(record.parts(), (std::multiset<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}));
 }
 
-TEST(SpreadTest, PartsOfALostServerAreDoneByAnother) {
+TEST(PartSchedulerTest, ReassignsPartsOfAFailedServer) {
   Record record;
-  Spread spread(2, 8, kPolicy);
-  EXPECT_TRUE(spread
+  PartScheduler scheduler(2, 8, kPolicy);
+  EXPECT_TRUE(scheduler
                   .Run([&](int server, int part) {
-                    if (server == 0) return Lost();
+                    if (server == 0) return Unreachable();
                     record.Add(server, part);
-                    return Spread::Attempt{};
+                    return PartScheduler::Attempt{};
                   })
                   .ok());
   EXPECT_EQ(record.parts(), (std::multiset<int>{0, 1, 2, 3, 4, 5, 6, 7}));
   EXPECT_EQ(record.servers(), std::set<int>{1});
 }
 
-TEST(SpreadTest, AServerThatComesBackIsUsedAgain) {
+TEST(PartSchedulerTest, UsesAServerAgainAfterItRecovers) {
   Record record;
   std::atomic<int> failures{0};
-  Spread spread(1, 4, kPolicy);
-  EXPECT_TRUE(spread
+  PartScheduler scheduler(1, 4, kPolicy);
+  EXPECT_TRUE(scheduler
                   .Run([&](int server, int part) {
-                    // Twice before every success: never three times running.
-                    if (++failures % 3 != 0) return Lost();
+                    // Two failures before every success, never three in a row.
+                    if (++failures % 3 != 0) return Unreachable();
                     record.Add(server, part);
-                    return Spread::Attempt{};
+                    return PartScheduler::Attempt{};
                   })
                   .ok());
   EXPECT_EQ(record.parts(), (std::multiset<int>{0, 1, 2, 3}));
 }
 
-TEST(SpreadTest, WithoutAnyServerItEnds) {
+TEST(PartSchedulerTest, FailsIfNoServerIsReachable) {
   std::atomic<int> attempts{0};
-  Spread spread(2, 5, kPolicy);
-  const absl::Status status = spread.Run([&](int, int) {
+  PartScheduler scheduler(2, 5, kPolicy);
+  const absl::Status status = scheduler.Run([&](int, int) {
     ++attempts;
-    return Lost();
+    return Unreachable();
   });
-  EXPECT_EQ(status, absl::UnavailableError("lost"));
+  EXPECT_EQ(status, absl::UnavailableError("unreachable"));
   EXPECT_GE(attempts, 6);
 }
 
-TEST(SpreadTest, AnErrorThatIsFinalEndsItAll) {
+TEST(PartSchedulerTest, StopsAtAnErrorThatIsNotRetryable) {
   std::atomic<int> stops{0};
   std::atomic<int> attempts{0};
-  Spread spread(2, 1000, kPolicy);
-  spread.OnStop([&] { ++stops; });
-  const absl::Status status = spread.Run([&](int, int part) {
+  PartScheduler scheduler(2, 1000, kPolicy);
+  scheduler.OnStop([&] { ++stops; });
+  const absl::Status status = scheduler.Run([&](int, int part) {
     ++attempts;
     if (part == 3) {
-      return Spread::Attempt{.status = absl::InvalidArgumentError("no")};
+      return PartScheduler::Attempt{.status = absl::InvalidArgumentError("no")};
     }
-    return Spread::Attempt{};
+    return PartScheduler::Attempt{};
   });
   EXPECT_EQ(status, absl::InvalidArgumentError("no"));
   EXPECT_EQ(stops, 1);
   EXPECT_LT(attempts, 1000);
 }
 
-TEST(SpreadTest, StopEndsTheWaitForAServer) {
-  RetryPolicy patient = kPolicy;
-  patient.initial_backoff = patient.max_backoff = absl::Hours(1);
-  Spread spread(1, 1, patient);
-  std::thread stopper;
-  const absl::Status status = spread.Run([&](int, int) {
-    stopper = std::thread([&] { spread.Stop(absl::CancelledError("enough")); });
-    return Lost();
+TEST(PartSchedulerTest, StopInterruptsTheBackoff) {
+  RetryPolicy long_backoff = kPolicy;
+  long_backoff.initial_backoff = long_backoff.max_backoff = absl::Hours(1);
+  PartScheduler scheduler(1, 1, long_backoff);
+  std::thread stopping_thread;
+  const absl::Status status = scheduler.Run([&](int, int) {
+    stopping_thread =
+        std::thread([&] { scheduler.Stop(absl::CancelledError("stopped")); });
+    return Unreachable();
   });
-  stopper.join();
-  EXPECT_EQ(status, absl::CancelledError("enough"));
+  stopping_thread.join();
+  EXPECT_EQ(status, absl::CancelledError("stopped"));
 }
 
 }  // namespace

@@ -3,10 +3,11 @@
 #include <cmath>
 
 #include "client/cli/render/position_codes.h"
+#include "client/cli/support/cli_errors.h"
 #include "client/plot/svg.h"
-#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {
@@ -14,45 +15,46 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// [1, 1, 3, 3]
+// Attention weights of one head and three words: [1, 1, 3, 3].
 v1::Tensor Weights(const std::vector<double>& values) {
   return *MakeTensor<double>({1, 1, 3, 3}, values);
 }
 
-std::string Picture(const v1::AttentionOptions& attention,
-                    const v1::Tensor& weights) {
-  const auto scene = AttentionPicture({.scheme_name = "rope"}, {"a", "b", "c"},
-                                      attention, weights);
+std::string Chart(const v1::AttentionOptions& attention,
+                  const v1::Tensor& weights) {
+  const auto scene = AttentionChart({.scheme_name = "rope"}, {"a", "b", "c"},
+                                    attention, weights);
   EXPECT_TRUE(scene.ok()) << scene.status();
   return scene.ok() ? plot::WriteSvg(*scene) : "";
 }
 
-TEST(AttentionPictureTest, WeightsThatUnderflowedAreSeen) {
-  const std::string svg = Picture({}, Weights({1, 0, 0, 0, 1, 0, 0.5, 0.5, 0}));
-  EXPECT_THAT(svg, Not(HasSubstr("does not see")));
+TEST(AttentionChartTest, ShowsWeightsThatUnderflowToZero) {
+  const std::string svg = Chart({}, Weights({1, 0, 0, 0, 1, 0, 0.5, 0.5, 0}));
+  EXPECT_THAT(svg, Not(HasSubstr("Grey: masked keys")));
   EXPECT_THAT(svg, HasSubstr("a \xe2\x86\x92 c: 0<"));
 }
 
-TEST(AttentionPictureTest, CausalHidesWhatComesAfter) {
+TEST(AttentionChartTest, CausalMaskHidesLaterKeys) {
   v1::AttentionOptions causal;
   causal.set_causal(true);
   const std::string svg =
-      Picture(causal, Weights({1, 0, 0, 0, 1, 0, 0.5, 0.5, 0}));
-  EXPECT_THAT(svg, HasSubstr("does not see"));
+      Chart(causal, Weights({1, 0, 0, 0, 1, 0, 0.5, 0.5, 0}));
+  EXPECT_THAT(svg, HasSubstr("Grey: masked keys"));
   EXPECT_THAT(svg, Not(HasSubstr("a \xe2\x86\x92 b")));
   EXPECT_THAT(svg, HasSubstr("b \xe2\x86\x92 a: 0<"));
 }
 
-TEST(AttentionPictureTest, WindowHidesWhatIsFar) {
+TEST(AttentionChartTest, WindowHidesDistantKeys) {
   v1::AttentionOptions window;
   window.set_window(2);
   const std::string svg =
-      Picture(window, Weights({1, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
+      Chart(window, Weights({1, 0, 0, 0, 1, 0, 0, 0.5, 0.5}));
   EXPECT_THAT(svg, HasSubstr("a \xe2\x86\x92 b: 0<"));
   EXPECT_THAT(svg, Not(HasSubstr("a \xe2\x86\x92 c")));
   EXPECT_THAT(svg, Not(HasSubstr("c \xe2\x86\x92 a")));
 }
 
+// A rotation of one pair by the angles 0 and 0.7.
 v1::RotationEncoding TwoAngles() {
   v1::RotationEncoding rotation;
   *rotation.mutable_cos() =
@@ -62,24 +64,34 @@ v1::RotationEncoding TwoAngles() {
   return rotation;
 }
 
-TEST(RotatedOnesTest, OfOnePairIsTheCosineOfTheAngle) {
+TEST(RotatedOnesTest, CosineOfOnePairIsTheCosineOfTheAngle) {
   const auto codes = RotatedOnes(TwoAngles(), 2);
   ASSERT_TRUE(codes.ok());
   EXPECT_NEAR(Cosines(*codes)[1], std::cos(0.7), 1e-12);
 }
 
-// (1, 1, 1, 1, 1) against (cos - sin, sin + cos, 1, 1, 1).
-TEST(RotatedOnesTest, ChannelsThatAreNotTurnedStayOnes) {
+// The cosine between (1, 1, 1, 1, 1) and (cos - sin, sin + cos, 1, 1, 1).
+TEST(RotatedOnesTest, KeepsChannelsPastTheRotation) {
   const auto codes = RotatedOnes(TwoAngles(), 5);
   ASSERT_TRUE(codes.ok());
   EXPECT_NEAR(Cosines(*codes)[1], (2 * std::cos(0.7) + 3) / 5, 1e-12);
   EXPECT_NEAR(Cosines(*codes)[0], 1, 1e-12);
 }
 
-TEST(RotatedOnesTest, SinesOfAnotherShapeAreAnError) {
+TEST(RotatedOnesTest, RejectsSinesOfAnotherShape) {
   v1::RotationEncoding rotation = TwoAngles();
   *rotation.mutable_sin() = *MakeTensor<double>({1, 1}, std::vector<double>{0});
   EXPECT_FALSE(RotatedOnes(rotation, 2).ok());
+}
+
+TEST(EncodingChartsTest, InapplicableChartNamesTheApplicableOnes) {
+  v1::EncodeResponse response;
+  *response.mutable_rotation() = TwoAngles();
+  const absl::Status status =
+      BiasChart({.scheme_name = "rope"}, response).status();
+  EXPECT_EQ(ExitCode(status), 2);
+  EXPECT_EQ(ErrorLine(status),
+            "rope has no score bias; try similarity, waveforms or attention");
 }
 
 }  // namespace

@@ -19,9 +19,10 @@ using testing::Not;
 
 constexpr double kTurn = 2 * std::numbers::pi;
 
-// Three pairs, of which the server says: one stays, one is half way, one is
-// stretched by all of 4, and training never completed it.
-v1::RotationEncoding Scaled() {
+// A rotation of three pairs, scaled by 4. The ramp leaves the first pair
+// unchanged, applies half of the scaling to the second and all of it to the
+// third. The third pair completes no turn within the trained length.
+v1::RotationEncoding ScaledRotation() {
   v1::RotationEncoding rotation;
   for (const double wavelength : {10.0, 80.0, 200.0}) {
     rotation.add_unscaled_frequencies(kTurn / wavelength);
@@ -40,8 +41,8 @@ v1::RotationEncoding Scaled() {
   return rotation;
 }
 
-TEST(ExplanationTest, SaysWhatTheServerSays) {
-  const RotationFacts facts = FactsOf(Scaled());
+TEST(ExplanationTest, ShowsTheNumbersOfTheResponse) {
+  const RotationFacts facts = FactsOf(ScaledRotation());
   EXPECT_DOUBLE_EQ(facts.Wavelength(0), 10);
   EXPECT_DOUBLE_EQ(facts.Stretch(2), 4);
   const auto json = RotationJson(facts);
@@ -54,21 +55,21 @@ TEST(ExplanationTest, SaysWhatTheServerSays) {
   EXPECT_THAT(text, HasSubstr("1 of 3 pairs (2) never complete a turn"));
 }
 
-TEST(ExplanationTest, FrequenciesAreThoseOfTheTargetLength) {
-  v1::RotationEncoding rotation = Scaled();
+TEST(ExplanationTest, PrefersFrequenciesOfTheTargetLength) {
+  v1::RotationEncoding rotation = ScaledRotation();
   rotation.mutable_target_frequencies()->Add(1);
   rotation.mutable_target_frequencies()->Add(0.5);
   rotation.mutable_target_frequencies()->Add(0.25);
   EXPECT_THAT(FactsOf(rotation).frequencies, ElementsAre(1, 0.5, 0.25));
 }
 
-TEST(ExplanationTest, ListsOfTheWrongLengthAreNotRead) {
-  v1::RotationEncoding rotation = Scaled();
+TEST(ExplanationTest, RejectsListsOfTheWrongLength) {
+  v1::RotationEncoding rotation = ScaledRotation();
   rotation.add_ramp(1);
   EXPECT_THAT(FactsOf(rotation).frequencies, IsEmpty());
 }
 
-TEST(ExplanationTest, AsksForALengthWhereNobodyKnowsIt) {
+TEST(ExplanationTest, AsksForAnUnknownTrainedLength) {
   v1::RotationEncoding plain;
   plain.add_frequencies(1);
   plain.set_attention_factor(1);
@@ -80,7 +81,7 @@ TEST(ExplanationTest, AsksForALengthWhereNobodyKnowsIt) {
   EXPECT_EQ(facts.Stretch(0), 1);
 }
 
-TEST(ExplanationTest, PairsThatStandAreNeitherUnfinishedNorTurning) {
+TEST(ExplanationTest, CountsPairsThatDoNotRotateSeparately) {
   v1::RotationEncoding rotation;
   for (const double frequency : {1.0, 0.0}) {
     rotation.add_frequencies(frequency);
@@ -93,16 +94,16 @@ TEST(ExplanationTest, PairsThatStandAreNeitherUnfinishedNorTurning) {
   rotation.set_original_length(100);
   rotation.set_target_length(100);
   const std::string text = ExplainRotation(FactsOf(rotation));
-  EXPECT_THAT(text, HasSubstr("stands still\n"));
-  EXPECT_THAT(text,
-              HasSubstr("every pair that turns does so at least once within "
-                        "100; 1 of 2 stand still\n"));
+  EXPECT_THAT(text, HasSubstr("does not rotate\n"));
+  EXPECT_THAT(
+      text, HasSubstr("every pair that rotates completes a turn within 100; 1 "
+                      "of 2 pairs do not rotate\n"));
   rotation.set_frequencies(0, 0);
   EXPECT_THAT(ExplainRotation(FactsOf(rotation)),
-              HasSubstr("no pair turns; 2 of 2 stand still\n"));
+              HasSubstr("no pair rotates; 2 of 2 pairs do not rotate\n"));
 }
 
-TEST(ExplanationTest, DecayHasAColumn) {
+TEST(ExplanationTest, ShowsTheDecayOfEachPair) {
   v1::RotationEncoding rotation;
   rotation.add_frequencies(1);
   rotation.add_decays(std::exp2(-1.0 / 64));
@@ -111,7 +112,7 @@ TEST(ExplanationTest, DecayHasAColumn) {
               AllOf(HasSubstr("HALVES EVERY"), HasSubstr(" 64")));
 }
 
-TEST(ExplanationTest, SinesAndCosinesTurnButHaveNoScaling) {
+TEST(ExplanationTest, SinusoidalTablesHaveTurnsButNoScaling) {
   v1::AdditiveEncoding table;
   table.add_frequencies(kTurn / 10);
   table.add_frequencies(kTurn / 200);
@@ -126,7 +127,7 @@ TEST(ExplanationTest, SinesAndCosinesTurnButHaveNoScaling) {
   EXPECT_EQ(RotationChart(facts, "").curves.size(), 1);
 }
 
-TEST(ExplanationTest, TablesEnd) {
+TEST(ExplanationTest, ShowsTheUntrainedRowsOfATable) {
   TableFacts facts{.table_length = 100, .policy = "WRAP"};
   EXPECT_THAT(ExplainTable(facts), HasSubstr("--trained"));
   facts.trained_length = 60;
@@ -136,7 +137,7 @@ TEST(ExplanationTest, TablesEnd) {
   EXPECT_THAT(ExplainTable(facts), HasSubstr("training reaches every row"));
 }
 
-// Of two heads and three keys, nearest last.
+// A bias of two heads for three keys, nearest last.
 v1::BiasEncoding Bias() {
   v1::BiasEncoding bias;
   const std::vector<double> values = {-4, -2, 0, -8, -4, 0};
@@ -146,7 +147,7 @@ v1::BiasEncoding Bias() {
   return bias;
 }
 
-TEST(ExplanationTest, SlopesAndBucketsHaveWords) {
+TEST(ExplanationTest, ShowsSlopesAndBuckets) {
   v1::BiasEncoding bias = Bias();
   bias.add_slopes(0.5);
   EXPECT_THAT(*ExplainBias(bias), HasSubstr("1.386 positions"));
@@ -156,7 +157,7 @@ TEST(ExplanationTest, SlopesAndBucketsHaveWords) {
   EXPECT_THAT(*ExplainBias(bias), HasSubstr("distances 1, 8"));
 }
 
-TEST(ExplanationTest, EveryBiasIsShownAtSomeDistances) {
+TEST(ExplanationTest, ShowsTheBiasAtAFewDistances) {
   v1::BiasEncoding bias = Bias();
   EXPECT_THAT(*ExplainBias(bias), HasSubstr("head 1            0  -4  -8\n"));
   const auto json = *BiasJson(bias);
@@ -164,7 +165,7 @@ TEST(ExplanationTest, EveryBiasIsShownAtSomeDistances) {
   EXPECT_EQ(json["bias"][0].dump(), "[0.0,-2.0,-4.0]");
 }
 
-TEST(ExplanationTest, NumbersOfTheHeadsHaveColumns) {
+TEST(ExplanationTest, ShowsTheParametersOfEachHead) {
   v1::BiasEncoding bias = Bias();
   v1::HeadNumbers* p = bias.add_head_numbers();
   p->set_name("p");

@@ -22,14 +22,14 @@ v1::EvaluateExtrapolationResponse Progress(const std::string& scheme,
   return event;
 }
 
-TEST(ProgressLineTest, SaysEverythingWhereThereIsRoom) {
+TEST(ProgressLineTest, ShowsAllPartsIfTheyFit) {
   EXPECT_EQ(
       ProgressLine(Progress("rope", 120).progress(), absl::Seconds(30), 100),
       "rope  seed 0  [#####...............]  25%  step 120/400  loss "
       "2.500  1m30s left");
 }
 
-TEST(ProgressLineTest, LeavesOutWhatDoesNotFit) {
+TEST(ProgressLineTest, LeavesOutPartsThatDoNotFit) {
   for (int width = 1; width < 90; ++width) {
     const std::string line = ProgressLine(Progress("rope", 120).progress(),
                                           absl::Seconds(30), width);
@@ -41,13 +41,13 @@ TEST(ProgressLineTest, LeavesOutWhatDoesNotFit) {
       "rope  1m30s left");
 }
 
-TEST(ProgressLineTest, NamesCannotMoveTheCursor) {
+TEST(ProgressLineTest, ReplacesControlCharactersInNames) {
   EXPECT_THAT(
       ProgressLine(Progress("\x1b[2Jx\n", 1).progress(), absl::Seconds(1), 80),
       Not(HasSubstr("\x1b")));
 }
 
-TEST(ShortDurationTest, HasTwoUnitsAtMost) {
+TEST(ShortDurationTest, HasAtMostTwoUnits) {
   EXPECT_EQ(ShortDuration(0), "0s");
   EXPECT_EQ(ShortDuration(44.2), "45s");
   EXPECT_EQ(ShortDuration(80), "1m20s");
@@ -70,7 +70,7 @@ class ReporterTest : public ::testing::Test {
   std::vector<std::string> written_;
 };
 
-TEST_F(ReporterTest, TerminalIsRedrawnTenTimesASecondAtMost) {
+TEST_F(ReporterTest, RedrawsATerminalAtMostTenTimesPerSecond) {
   ProgressReporter reporter = Make(80);
   for (int i = 0; i < 1000; ++i) {
     reporter.On(Progress("rope", i), start_ + i * absl::Milliseconds(1));
@@ -80,7 +80,7 @@ TEST_F(ReporterTest, TerminalIsRedrawnTenTimesASecondAtMost) {
   EXPECT_EQ(written_.back(), "\r\x1b[K");
 }
 
-TEST_F(ReporterTest, ElsewhereRunsAndCellsHaveALineEach) {
+TEST_F(ReporterTest, WritesOneLinePerRunAndCellWithoutATerminal) {
   ProgressReporter reporter = Make(0);
   for (int i = 0; i < 1000; ++i) reporter.On(Progress("rope", i), start_);
   v1::EvaluateExtrapolationResponse cell;
@@ -96,7 +96,7 @@ TEST_F(ReporterTest, ElsewhereRunsAndCellsHaveALineEach) {
                           "rope seed 0 length 128: nll 1.5\n"));
 }
 
-TEST_F(ReporterTest, QuietIsQuiet) {
+TEST_F(ReporterTest, WritesNothingIfQuiet) {
   ProgressReporter reporter = Make(80, /*quiet=*/true);
   reporter.On(Progress("rope", 1), start_);
   reporter.Finish();

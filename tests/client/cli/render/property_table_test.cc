@@ -19,7 +19,7 @@ v1::PropertyResult* Add(v1::SchemeProperties* scheme, const std::string& name,
   result->set_as_promised(as_promised);
   result->set_measured(0.25);
   result->set_tolerance(1e-6);
-  result->set_worked_case("what was done");
+  result->set_worked_case("the worked case");
   return result;
 }
 
@@ -39,13 +39,13 @@ v1::CheckPropertiesResponse Response(bool broken) {
   return response;
 }
 
-TEST(PropertyTableTest, KeptPromises) {
+TEST(PropertyTableTest, ShowsVerdictsAndDeclarations) {
   EXPECT_EQ(FormatProperties(Response(false), {}),
             R"(SCHEME  PROPERTY      VERDICT  MEASURED  ALLOWED  PROMISED
 rope    linear_shift  -        -         -        -
         uniqueness    fails    0.25      1e-06    no
 
-What one might try first, and why it fails:
+Naive encodings, for comparison:
 
 ENCODING  PROPERTY    VERDICT  MEASURED  ALLOWED
 one_hot   smoothness  fails    0.25      1e-06
@@ -55,18 +55,18 @@ All 2 are as promised.
   EXPECT_EQ(BrokenPromises(Response(false)), 0);
 }
 
-TEST(PropertyTableTest, BrokenPromisesAreLoud) {
+TEST(PropertyTableTest, MarksVerdictsThatDifferFromTheDeclaration) {
   const std::string text = FormatProperties(Response(true), {});
   EXPECT_THAT(text, HasSubstr("yes       <== PROMISE BROKEN"));
   EXPECT_THAT(text, HasSubstr("1 of 2 PROMISES BROKEN: rope uniqueness\n"));
   EXPECT_EQ(BrokenPromises(Response(true)), 1);
 }
 
-TEST(PropertyTableTest, DetailsSayWhatWasDone) {
+TEST(PropertyTableTest, DetailsShowTheWorkedCases) {
   EXPECT_THAT(FormatProperties(Response(false), {.details = true}),
-              HasSubstr("rope, uniqueness: fails\n  what was done\n"));
+              HasSubstr("rope, uniqueness: fails\n  the worked case\n"));
   EXPECT_THAT(FormatProperties(Response(false), {}),
-              Not(HasSubstr("what was done")));
+              Not(HasSubstr("the worked case")));
 }
 
 }  // namespace

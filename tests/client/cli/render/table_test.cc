@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "absl/strings/str_split.h"
-#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {
@@ -14,6 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+// The elements are 0, step, 2 step, ...
 v1::Tensor Ramp(std::vector<int64_t> shape, double step) {
   const int64_t count = *ElementCount(shape, v1::DATA_TYPE_FLOAT64);
   std::vector<double> values(count);
@@ -21,7 +22,7 @@ v1::Tensor Ramp(std::vector<int64_t> shape, double step) {
   return *MakeTensor<double>(shape, values);
 }
 
-TEST(TableTest, SmallMatrixIsShownWhole) {
+TEST(TableTest, ShowsSmallMatricesCompletely) {
   EXPECT_EQ(FormatTensor({.title = "x"},
                          *MakeTensor<float>({2, 2}, {0.5f, -1, 2, 0.25f})),
             "x  float32 [2, 2]\n"
@@ -30,28 +31,28 @@ TEST(TableTest, SmallMatrixIsShownWhole) {
             "1   2.0000   0.2500\n");
 }
 
-TEST(TableTest, WholeNumbersHaveNoDecimals) {
+TEST(TableTest, IntegersHaveNoDecimals) {
   EXPECT_EQ(FormatTensor({.title = "x"}, *MakeTensor<int64_t>({2}, {3, -40})),
             "x  int64 [2]\n"
             "     0    1\n"
             "0    3  -40\n");
 }
 
-TEST(TableTest, InfinityIsShown) {
+TEST(TableTest, ShowsInfinityAndNan) {
   const double infinity = std::numeric_limits<double>::infinity();
   const std::string text = FormatTensor(
       {.title = "x"}, *MakeTensor<double>({1, 3}, {-infinity, NAN, 0.5}));
   EXPECT_THAT(text, HasSubstr("-inf     nan  0.5000"));
 }
 
-TEST(TableTest, VeryLargeAndVerySmallNumbersHaveExponents) {
+TEST(TableTest, UsesExponentsForVeryLargeAndVerySmallNumbers) {
   EXPECT_THAT(FormatTensor({.title = "x"}, Ramp({2}, 1.5e7)),
               HasSubstr("1.500e+07"));
   EXPECT_THAT(FormatTensor({.title = "x"}, Ramp({2}, 1.5e-7)),
               HasSubstr("1.500e-07"));
 }
 
-TEST(TableTest, LargeMatrixFitsTheScreen) {
+TEST(TableTest, LargeMatrixFitsTheWidth) {
   const std::string text =
       FormatTensor({.title = "x", .width = 60}, Ramp({1000, 500}, 0.001));
   int lines = 0;
@@ -65,7 +66,7 @@ TEST(TableTest, LargeMatrixFitsTheScreen) {
   EXPECT_THAT(text, HasSubstr("..."));
 }
 
-TEST(TableTest, LabelsStandAtBothSides) {
+TEST(TableTest, LabelsRowsAndColumns) {
   const auto word = [](int64_t i) { return i == 0 ? "the" : "caf\xc3\xa9"; };
   EXPECT_EQ(
       FormatTensor({.title = "x", .row_label = word, .column_label = word},
@@ -76,31 +77,31 @@ TEST(TableTest, LabelsStandAtBothSides) {
       "caf\xc3\xa9  1.0000  1.5000\n");
 }
 
-TEST(TableTest, EachHeadHasATable) {
+TEST(TableTest, ShowsOneTablePerMatrix) {
   const std::string text = FormatTensor({.title = "x"}, Ramp({2, 1, 1, 2}, 1));
   EXPECT_THAT(text, HasSubstr("x[0, 0]\n"));
   EXPECT_THAT(text, HasSubstr("x[1, 0]\n"));
 }
 
-TEST(TableTest, ManyTablesAreCutShort) {
+TEST(TableTest, AbbreviatesManyTables) {
   const std::string text = FormatTensor({.title = "x"}, Ramp({9, 1, 1}, 1));
   EXPECT_THAT(text, HasSubstr("... and 5 more\n"));
   EXPECT_THAT(text, Not(HasSubstr("x[4]")));
 }
 
-TEST(TableTest, EmptyAndScalarTensorsAreFine) {
+TEST(TableTest, SupportsEmptyAndScalarTensors) {
   EXPECT_EQ(FormatTensor({.title = "x"}, *MakeTensor<float>({0, 3}, {})),
             "x  float32 [0, 3]\n");
   EXPECT_THAT(FormatTensor({.title = "x"}, *MakeTensor<float>({}, {2.5f})),
               HasSubstr("2.5000"));
 }
 
-TEST(TableTest, RowsAreAligned) {
+TEST(TableTest, AlignsColumns) {
   EXPECT_EQ(FormatRows({{"a", "b"}, {"long", "c"}, {}}),
             "a     b\nlong  c\n\n");
 }
 
-TEST(TableTest, LongListsAreCutShort) {
+TEST(TableTest, AbbreviatesLongLists) {
   EXPECT_EQ(FormatList("f", {1, 0.5}), "f  1, 0.5\n");
   EXPECT_THAT(FormatList("f", std::vector<double>(100, 1)),
               HasSubstr("1, ..., 1"));

@@ -1,9 +1,9 @@
 #include "client/cli/requests/attend_request.h"
 
-#include "locus/client/npy.h"
-#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/client/npy.h"
+#include "locus/client/tensor.h"
 #include "tests/support/temporary_folder.h"
 
 namespace locus::client {
@@ -15,6 +15,7 @@ class AttendRequestTest : public ::testing::Test {
  protected:
   AttendRequestTest() { flags_.scheme.scheme = "rope"; }
 
+  // Writes a .npy file of zeros and returns its path.
   std::string Write(const std::string& name,
                     const std::vector<int64_t>& shape) {
     const std::vector<float> values(
@@ -28,7 +29,7 @@ class AttendRequestTest : public ::testing::Test {
   AttendFlags flags_;
 };
 
-TEST_F(AttendRequestTest, MatricesBecomeOneHead) {
+TEST_F(AttendRequestTest, AddsBatchAndHeadAxesToMatrices) {
   flags_.q = flags_.k = flags_.v = Write("q.npy", {3, 4});
   const auto plan = MakeAttendPlan(flags_);
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -39,19 +40,19 @@ TEST_F(AttendRequestTest, MatricesBecomeOneHead) {
   EXPECT_THAT(output.shape(), ElementsAre(3, 4));
 }
 
-TEST_F(AttendRequestTest, AxesThatAreNotOneStay) {
+TEST_F(AttendRequestTest, KeepsAxesOfOtherExtents) {
   v1::Tensor tensor = *MakeTensor<float>({2, 1}, {1, 2});
   RemoveAddedAxes(2, &tensor);
   EXPECT_THAT(tensor.shape(), ElementsAre(2, 1));
 }
 
-TEST_F(AttendRequestTest, RanksMustAgree) {
+TEST_F(AttendRequestTest, RejectsDifferentRanks) {
   flags_.q = flags_.k = Write("q.npy", {3, 4});
   flags_.v = Write("v.npy", {1, 3, 4});
   EXPECT_FALSE(MakeAttendPlan(flags_).ok());
 }
 
-TEST_F(AttendRequestTest, TypeIsConverted) {
+TEST_F(AttendRequestTest, ConvertsToDtype) {
   flags_.q = flags_.k = flags_.v = Write("q.npy", {3, 4});
   flags_.dtype = "bfloat16";
   EXPECT_EQ(MakeAttendPlan(flags_)->request.heads().v().dtype(),
@@ -60,7 +61,7 @@ TEST_F(AttendRequestTest, TypeIsConverted) {
   EXPECT_FALSE(MakeAttendPlan(flags_).ok());
 }
 
-TEST_F(AttendRequestTest, WordsAreSplitAtSpaces) {
+TEST_F(AttendRequestTest, SplitsTokensAtWhitespace) {
   flags_.tokens = "  the cat\tsat ";
   flags_.head_count = 2;
   const auto plan = MakeAttendPlan(flags_);
@@ -70,7 +71,7 @@ TEST_F(AttendRequestTest, WordsAreSplitAtSpaces) {
   EXPECT_EQ(plan->request.module().head_count(), 2);
 }
 
-TEST_F(AttendRequestTest, WeightsComeFromAFolder) {
+TEST_F(AttendRequestTest, ReadsWeightsFromAFolder) {
   flags_.x = Write("x.npy", {3, 4});
   for (const char* name : {"wq.npy", "wk.npy", "wv.npy", "wo.npy"}) {
     Write(name, {4, 4});
@@ -82,7 +83,7 @@ TEST_F(AttendRequestTest, WeightsComeFromAFolder) {
   EXPECT_THAT(plan->request.module().weights().wo().shape(), ElementsAre(4, 4));
 }
 
-TEST_F(AttendRequestTest, OptionsAreOnlySetIfGiven) {
+TEST_F(AttendRequestTest, SetsOnlyOptionsThatAreGiven) {
   flags_.tokens = "a b";
   const auto bare = MakeAttendPlan(flags_);
   EXPECT_FALSE(bare->request.options().has_query_offset());
@@ -94,7 +95,7 @@ TEST_F(AttendRequestTest, OptionsAreOnlySetIfGiven) {
   EXPECT_TRUE(set->request.options().has_scale());
 }
 
-TEST_F(AttendRequestTest, InputsDoNotMix) {
+TEST_F(AttendRequestTest, RejectsConflictingInputs) {
   EXPECT_FALSE(MakeAttendPlan(flags_).ok());
   flags_.tokens = "a b";
   flags_.x = "x.npy";

@@ -12,7 +12,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-TEST(EvaluationRequestTest, DefaultIsTextWithAllSchemes) {
+TEST(EvaluationRequestTest, DefaultsToTextWithoutExplicitSchemes) {
   const auto request = MakeEvaluationRequest({});
   ASSERT_TRUE(request.ok());
   EXPECT_TRUE(request->trained().has_text());
@@ -20,7 +20,7 @@ TEST(EvaluationRequestTest, DefaultIsTextWithAllSchemes) {
   EXPECT_FALSE(request->trained().model().has_causal());
 }
 
-TEST(EvaluationRequestTest, EveryTaskOfTheContractIsThere) {
+TEST(EvaluationRequestTest, SupportsEveryTaskOfTheProto) {
   EXPECT_THAT(EvaluationTasks(), Contains("recall"));
   for (const std::string& task : EvaluationTasks()) {
     const auto request = MakeEvaluationRequest({.task = task});
@@ -29,7 +29,7 @@ TEST(EvaluationRequestTest, EveryTaskOfTheContractIsThere) {
   }
 }
 
-TEST(EvaluationRequestTest, OtherFieldsAreNoTasks) {
+TEST(EvaluationRequestTest, RejectsUnknownTasks) {
   EXPECT_FALSE(MakeEvaluationRequest({.task = "model"}).ok());
   const auto request = MakeEvaluationRequest({.task = "cpoy"});
   EXPECT_THAT(std::string(request.status().message()),
@@ -37,7 +37,7 @@ TEST(EvaluationRequestTest, OtherFieldsAreNoTasks) {
   EXPECT_EQ(ExitCode(request.status()), 2);
 }
 
-TEST(EvaluationRequestTest, PatternsHaveMapsAndNoTraining) {
+TEST(EvaluationRequestTest, PatternsRequestMapsAndRejectTrainingFlags) {
   const auto request = MakeEvaluationRequest({.pattern = true, .dim = 16});
   ASSERT_TRUE(request.ok());
   EXPECT_EQ(request->pattern().dim(), 16);
@@ -49,7 +49,7 @@ TEST(EvaluationRequestTest, PatternsHaveMapsAndNoTraining) {
       HasSubstr("--steps"));
 }
 
-TEST(EvaluationRequestTest, DirectionIsSetOnlyIfAskedFor) {
+TEST(EvaluationRequestTest, SetsTheDirectionOnlyIfGiven) {
   EXPECT_TRUE(
       MakeEvaluationRequest({.causal = true})->trained().model().causal());
   const auto both = MakeEvaluationRequest({.bidirectional = true});
@@ -57,7 +57,7 @@ TEST(EvaluationRequestTest, DirectionIsSetOnlyIfAskedFor) {
   EXPECT_FALSE(both->trained().model().causal());
 }
 
-TEST(EvaluationRequestTest, CorpusBelongsToTextAndRetrofit) {
+TEST(EvaluationRequestTest, AcceptsACorpusForTextAndRetrofitOnly) {
   EXPECT_THAT(std::string(MakeEvaluationRequest(
                               {.task = "copy", .corpus = "/etc/hostname"})
                               .status()

@@ -18,6 +18,7 @@ LoadPlan Plan(const LoadPlanFlags& flags) {
   return plan.value_or(LoadPlan());
 }
 
+// The number of calls in the schedule of a plan.
 int64_t Calls(const LoadPlan& plan) {
   const auto schedule = plan.make_schedule();
   int64_t count = 0;
@@ -25,7 +26,7 @@ int64_t Calls(const LoadPlan& plan) {
   return count;
 }
 
-TEST(LoadPlanTest, DefaultIsAThousandASecondForTenSeconds) {
+TEST(LoadPlanTest, DefaultsTo1000PerSecondFor10Seconds) {
   const LoadPlan plan = Plan({});
   EXPECT_EQ(plan.text, "1000/s constant");
   EXPECT_EQ(plan.length_nanos, 11 * kSecond);
@@ -34,7 +35,7 @@ TEST(LoadPlanTest, DefaultIsAThousandASecondForTenSeconds) {
   EXPECT_EQ(Calls(plan), 11000);
 }
 
-TEST(LoadPlanTest, RampsAndStepsWarmUpAtTheirFirstRate) {
+TEST(LoadPlanTest, WarmsUpAtTheFirstRate) {
   const LoadPlan ramp = Plan({.ramp = "100:300", .duration = "2s"});
   EXPECT_EQ(ramp.text, "ramp from 100/s to 300/s");
   EXPECT_EQ(ramp.offered_rate, 200);
@@ -45,7 +46,7 @@ TEST(LoadPlanTest, RampsAndStepsWarmUpAtTheirFirstRate) {
   EXPECT_EQ(Calls(steps), 100 + 100 + 200);
 }
 
-TEST(LoadPlanTest, PoissonFollowsTheSeed) {
+TEST(LoadPlanTest, PoissonArrivalsDependOnTheSeed) {
   const auto first = [](uint64_t seed) {
     return Plan({.rate = 10, .poisson = true, .seed = seed})
         .make_schedule()
@@ -63,7 +64,7 @@ TEST(LoadPlanTest, ClosedLoopHasNoSchedule) {
   EXPECT_EQ(plan.offered_rate, 0);
 }
 
-TEST(LoadPlanTest, ReplayIsAsLongAsItsFile) {
+TEST(LoadPlanTest, ReplayLastsUntilItsLastStartTime) {
   const TemporaryFolder folder;
   const LoadPlan plan =
       Plan({.replay = folder.Write("starts", "0\n0.5\n1\n2\n")});
@@ -74,11 +75,11 @@ TEST(LoadPlanTest, ReplayIsAsLongAsItsFile) {
   EXPECT_EQ(Calls(plan), 4);
 }
 
-TEST(LoadPlanTest, TrialsOfASearchAreShorter) {
+TEST(LoadPlanTest, SearchTrialsLastThreeSeconds) {
   EXPECT_EQ(Plan({.slo = {"p99=5ms"}}).length_nanos, 4 * kSecond);
 }
 
-TEST(LoadPlanTest, WhatMakesNoSenseIsAUsageError) {
+TEST(LoadPlanTest, RejectsInvalidFlags) {
   const auto message = [](const LoadPlanFlags& flags) {
     const absl::Status status = MakeLoadPlan(flags).status();
     EXPECT_EQ(ExitCode(status), 2);
@@ -103,10 +104,10 @@ TEST(LoadPlanTest, WhatMakesNoSenseIsAUsageError) {
               HasSubstr("give one"));
 }
 
-TEST(LoadPlanTest, LimitsNameTheirFlag) {
-  EXPECT_THAT(std::string(ParseLimits("--slo", {"p99"}).status().message()),
+TEST(LoadPlanTest, SloErrorsNameTheirFlag) {
+  EXPECT_THAT(std::string(ParseSlos("--slo", {"p99"}).status().message()),
               HasSubstr("--slo: \"p99\" is not a limit"));
-  EXPECT_EQ(ParseLimits("--slo", {"p99=5ms", "errors=1%"}).value().size(), 2);
+  EXPECT_EQ(ParseSlos("--slo", {"p99=5ms", "errors=1%"}).value().size(), 2);
 }
 
 }  // namespace

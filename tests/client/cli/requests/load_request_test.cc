@@ -11,13 +11,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 template <typename Message>
-Message Made(const LoadRequestFlags& flags) {
+Message MakeMessage(const LoadRequestFlags& flags) {
   const auto request = MakeLoadRequest(flags);
   EXPECT_TRUE(request.ok()) << request.status();
   return std::get<Message>(request->message);
 }
 
-TEST(LoadRequestTest, EveryCallHasItsMethod) {
+TEST(LoadRequestTest, SelectsTheMethodOfEachCall) {
   const auto method = [](const char* rpc) {
     return MakeLoadRequest({.rpc = rpc}).value().method;
   };
@@ -29,29 +29,30 @@ TEST(LoadRequestTest, EveryCallHasItsMethod) {
   EXPECT_EQ(method("health"), "/grpc.health.v1.Health/Check");
 }
 
-TEST(LoadRequestTest, EncodeAsksForATable) {
-  const auto request =
-      Made<v1::EncodeRequest>({.scheme = "sinusoidal", .dim = 8, .length = 5});
+TEST(LoadRequestTest, EncodeRequestsATable) {
+  const auto request = MakeMessage<v1::EncodeRequest>(
+      {.scheme = "sinusoidal", .dim = 8, .length = 5});
   EXPECT_TRUE(request.scheme().has_sinusoidal());
   EXPECT_EQ(request.positions().range().count(), 5);
   EXPECT_EQ(request.dim(), 8);
   EXPECT_FALSE(request.has_input());
 }
 
-TEST(LoadRequestTest, PayloadIsTheSizeOfTheTensors) {
-  const auto encode = Made<v1::EncodeRequest>({.dim = 32, .payload = "64KiB"});
+TEST(LoadRequestTest, PayloadSetsTheSizeOfTheTensors) {
+  const auto encode =
+      MakeMessage<v1::EncodeRequest>({.dim = 32, .payload = "64KiB"});
   EXPECT_EQ(encode.input().data().size(), 65536);
   EXPECT_THAT(encode.input().shape(), ElementsAre(1, 512, 32));
-  const auto attend = Made<v1::AttendRequest>({.rpc = "attend",
-                                               .dim = 16,
-                                               .head_count = 2,
-                                               .dtype = "float16",
-                                               .payload = "12KiB"});
+  const auto attend = MakeMessage<v1::AttendRequest>({.rpc = "attend",
+                                                      .dim = 16,
+                                                      .head_count = 2,
+                                                      .dtype = "float16",
+                                                      .payload = "12KiB"});
   EXPECT_THAT(attend.heads().q().shape(), ElementsAre(1, 2, 64, 16));
   EXPECT_EQ(attend.heads().k().data().size(), 4096);
 }
 
-TEST(LoadRequestTest, SerializedIsTheMessage) {
+TEST(LoadRequestTest, SerializesTheMessage) {
   const auto request = MakeLoadRequest({.rpc = "attend", .causal = true});
   v1::AttendRequest parsed;
   ASSERT_TRUE(parsed.ParseFromString(request->Serialized()));
@@ -59,7 +60,7 @@ TEST(LoadRequestTest, SerializedIsTheMessage) {
   EXPECT_EQ(parsed.heads().v().data().size(), 4 * 32 * 64 * 4);
 }
 
-TEST(LoadRequestTest, WhatDoesNotGoTogetherIsAUsageError) {
+TEST(LoadRequestTest, RejectsInvalidFlags) {
   const auto message = [](const LoadRequestFlags& flags) {
     const absl::Status status = MakeLoadRequest(flags).status();
     EXPECT_EQ(ExitCode(status), 2);

@@ -1,9 +1,9 @@
 #include "client/cli/requests/positions.h"
 
-#include "locus/client/npy.h"
-#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/client/npy.h"
+#include "locus/client/tensor.h"
 #include "tests/support/temporary_folder.h"
 
 namespace locus::client {
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(PositionsTest, RangeLeavesItsEndOut) {
+TEST(PositionsTest, RangeExcludesItsEnd) {
   const auto positions = ParsePositions("5:16");
   ASSERT_TRUE(positions.ok());
   EXPECT_EQ(positions->range().start(), 5);
@@ -20,7 +20,7 @@ TEST(PositionsTest, RangeLeavesItsEndOut) {
   EXPECT_EQ(PositionAt(*positions, 2), 7);
 }
 
-TEST(PositionsTest, ListIsTakenAsItIs) {
+TEST(PositionsTest, KeepsTheOrderOfAList) {
   const auto positions = ParsePositions("9,0, 5");
   ASSERT_TRUE(positions.ok());
   EXPECT_THAT(positions->ids().ids(), ElementsAre(9, 0, 5));
@@ -29,11 +29,11 @@ TEST(PositionsTest, ListIsTakenAsItIs) {
   EXPECT_THAT(ParsePositions("7")->ids().ids(), ElementsAre(7));
 }
 
-TEST(PositionsTest, EmptyRangeIsFine) {
+TEST(PositionsTest, AcceptsAnEmptyRange) {
   EXPECT_EQ(PositionCount(*ParsePositions("3:3")), 0);
 }
 
-TEST(PositionsTest, FileIsRead) {
+TEST(PositionsTest, ReadsAFile) {
   const TemporaryFolder folder;
   const std::string path = folder.Path("ids.npy");
   ASSERT_TRUE(WriteNpy(path, *MakeTensor<int64_t>({2}, {4, 2})).ok());
@@ -44,7 +44,7 @@ TEST(PositionsTest, FileIsRead) {
   EXPECT_FALSE(ParsePositions("@" + path).ok());
 }
 
-TEST(PositionsTest, NonsenseIsRefused) {
+TEST(PositionsTest, RejectsMalformedLists) {
   for (const char* text :
        {"", "a", "1,", ",", "1:", ":3", "1:2:3", "4:1", "-1:3", "1.5",
         "99999999999999999999", "@", "@/nonexistent.npy", "1;2"}) {

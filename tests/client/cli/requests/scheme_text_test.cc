@@ -1,8 +1,8 @@
 #include "client/cli/requests/scheme_text.h"
 
-#include "locus/client/tensor.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "locus/client/tensor.h"
 
 namespace locus::client {
 namespace {
@@ -17,17 +17,17 @@ std::string ErrorOf(const std::string& text) {
   return std::string(scheme.status().message());
 }
 
-TEST(SchemeTextTest, BareNameHasDefaults) {
+TEST(SchemeTextTest, BareNameIsASchemeWithDefaults) {
   for (const std::string& name : SchemeNames()) {
     const auto scheme = ParseScheme(name);
     ASSERT_TRUE(scheme.ok()) << scheme.status();
     EXPECT_EQ(SchemeName(*scheme), name);
   }
   EXPECT_TRUE(ParseScheme("  rope\n").ok());
-  EXPECT_TRUE(ParseScheme("rope # the usual one").ok());
+  EXPECT_TRUE(ParseScheme("rope # a comment").ok());
 }
 
-TEST(SchemeTextTest, FieldsAreRead) {
+TEST(SchemeTextTest, ReadsFields) {
   const auto scheme = ParseScheme("rope { base: 500000 rotary_dim: 32 }");
   ASSERT_TRUE(scheme.ok()) << scheme.status();
   EXPECT_EQ(scheme->rope().base(), 500000);
@@ -37,7 +37,7 @@ TEST(SchemeTextTest, FieldsAreRead) {
       ElementsAre(1, 0.5));
 }
 
-TEST(SchemeTextTest, ChoicesMayBeShort) {
+TEST(SchemeTextTest, AcceptsEnumValuesWithoutPrefix) {
   for (const char* text :
        {"rope { layout: ROPE_LAYOUT_HALF_SPLIT }",
         "rope { layout: HALF_SPLIT }", "rope{layout:half_split}",
@@ -51,7 +51,7 @@ TEST(SchemeTextTest, ChoicesMayBeShort) {
             v1::LEARNED_POLICY_WRAP);
 }
 
-TEST(SchemeTextTest, UnknownSchemeIsSuggestedAndListed) {
+TEST(SchemeTextTest, UnknownSchemeGetsASuggestionAndAList) {
   EXPECT_EQ(
       ErrorOf("ropee").substr(0, 75),
       "line 1, column 1: there is no scheme \"ropee\"; did you mean rope? "
@@ -59,7 +59,7 @@ TEST(SchemeTextTest, UnknownSchemeIsSuggestedAndListed) {
   EXPECT_THAT(ErrorOf("frob { }"), HasSubstr("t5_bias"));
 }
 
-TEST(SchemeTextTest, UnknownFieldIsSuggestedWithItsPlace) {
+TEST(SchemeTextTest, UnknownFieldGetsAPositionAndASuggestion) {
   EXPECT_THAT(
       ErrorOf("rope { layout: HALF_SPLIT bse: 1 }"),
       StartsWith("line 1, column 27: there is no field \"bse\"; did you "
@@ -67,21 +67,21 @@ TEST(SchemeTextTest, UnknownFieldIsSuggestedWithItsPlace) {
   EXPECT_THAT(ErrorOf("none { x: 1 }"), HasSubstr("fields: none"));
 }
 
-TEST(SchemeTextTest, UnknownChoiceIsListed) {
+TEST(SchemeTextTest, UnknownEnumValueGetsAList) {
   const std::string error = ErrorOf("rope {\n  layout: SIDEWAYS }");
   EXPECT_THAT(error, StartsWith("line 2, column 11: "));
   EXPECT_THAT(error, HasSubstr("(choices: INTERLEAVED, HALF_SPLIT)"));
 }
 
-TEST(SchemeTextTest, ColumnsAreThoseOfTheTextAsWritten) {
-  // The choice is written out before the parser sees it.
+TEST(SchemeTextTest, ReportsColumnsOfTheOriginalText) {
+  // Enum values are expanded before protobuf parses the text.
   EXPECT_THAT(ErrorOf("rope { layout: HALF_SPLIT base: \"x\" }"),
               StartsWith("line 1, column 33: "));
   EXPECT_THAT(ErrorOf("rope { base: \"x\" layout: HALF_SPLIT }"),
               StartsWith("line 1, column 14: "));
 }
 
-TEST(SchemeTextTest, NonsenseIsRefused) {
+TEST(SchemeTextTest, RejectsMalformedText) {
   for (const char* text : {"",
                            " ",
                            "{",
@@ -108,13 +108,13 @@ TEST(SchemeTextTest, NonsenseIsRefused) {
   }
 }
 
-TEST(SchemeTextTest, DeepNestingIsRefused) {
+TEST(SchemeTextTest, RejectsDeepNesting) {
   std::string text = "rope ";
   for (int i = 0; i < 100000; ++i) text += "{ x ";
   EXPECT_FALSE(ParseScheme(text).ok());
 }
 
-TEST(SchemeTextTest, TableGoesWhereThereIsOne) {
+TEST(SchemeTextTest, SetsTheTableOfSchemesThatHaveOne) {
   const v1::Tensor table = *MakeTensor<float>({1, 2}, {1, 2});
   v1::Scheme learned = *ParseScheme("learned { policy: CLAMP }");
   ASSERT_TRUE(SetTable(table, &learned).ok());

@@ -16,34 +16,34 @@ absl::Status Violation(const std::string& message, const std::string& field) {
   return status;
 }
 
-TEST(UsageTest, ExitCodesTellWhoseFaultItWas) {
+TEST(CliErrorsTest, UsageErrorsExitWith2AndOthersWith1) {
   EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
-  EXPECT_EQ(ExitCode(absl::InvalidArgumentError("the server said so")), 1);
+  EXPECT_EQ(ExitCode(absl::InvalidArgumentError("an error of the server")), 1);
   EXPECT_EQ(ExitCode(UsageError("wrong flag")), 2);
   EXPECT_EQ(ExitCode(AsUsage(absl::NotFoundError("no file"))), 2);
 }
 
-TEST(UsageTest, OkIsNoMistake) {
+TEST(CliErrorsTest, OkStaysOk) {
   EXPECT_TRUE(AsUsage(absl::OkStatus(), "--q").ok());
 }
 
-TEST(UsageTest, ContextComesFirst) {
+TEST(CliErrorsTest, PutsTheContextFirst) {
   EXPECT_EQ(ErrorLine(AsUsage(absl::NotFoundError("no file"), "--q")),
             "--q: no file");
 }
 
-TEST(UsageTest, ServersErrorsHaveTheirCode) {
+TEST(CliErrorsTest, ShowsTheCodeOfServerErrors) {
   EXPECT_EQ(ErrorLine(absl::UnavailableError("busy")), "UNAVAILABLE: busy");
 }
 
-TEST(UsageTest, FieldIsAddedUnlessTheMessageHasIt) {
+TEST(CliErrorsTest, AddsTheFieldUnlessTheMessageContainsIt) {
   EXPECT_EQ(ErrorLine(Violation("dim: is 7", "dim")),
             "INVALID_ARGUMENT: dim: is 7");
   EXPECT_EQ(ErrorLine(Violation("is 7", "dim")),
             "INVALID_ARGUMENT: is 7 (field dim)");
 }
 
-TEST(UsageTest, FlagOfTheFieldIsHinted) {
+TEST(CliErrorsTest, NamesTheFlagOfTheField) {
   const FlagHints hints = {{"dim", "--dim"}, {"input", "--input"}};
   EXPECT_EQ(ErrorLine(WithFlagHint(Violation("dim: is 7", "dim"), hints)),
             "INVALID_ARGUMENT: dim: is 7 (set it with --dim)");
@@ -55,7 +55,7 @@ TEST(UsageTest, FlagOfTheFieldIsHinted) {
       "INVALID_ARGUMENT: dimension: x");
 }
 
-TEST(UsageTest, LineIsOneLine) {
+TEST(CliErrorsTest, RemovesNewlines) {
   EXPECT_EQ(ErrorLine(UsageError("a\r\nb")), "a b");
 }
 

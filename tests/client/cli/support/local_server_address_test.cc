@@ -5,20 +5,20 @@
 namespace locus::client {
 namespace {
 
-TEST(NeighbourTest, ListensWhereItWasTold) {
-  EXPECT_EQ(NeighbourAt("127.0.0.1:7000"), "127.0.0.1:7000");
-  EXPECT_EQ(NeighbourAt("[::1]:7000"), "[::1]:7000");
-  EXPECT_EQ(NeighbourAt("unix:/run/locus"), "unix:/run/locus");
+TEST(LocalServerAddressTest, ReturnsSpecificAddressesUnchanged) {
+  EXPECT_EQ(LocalServerAddress("127.0.0.1:7000"), "127.0.0.1:7000");
+  EXPECT_EQ(LocalServerAddress("[::1]:7000"), "[::1]:7000");
+  EXPECT_EQ(LocalServerAddress("unix:/run/locus"), "unix:/run/locus");
 }
 
-TEST(NeighbourTest, EverywhereIncludesLoopback) {
-  EXPECT_EQ(NeighbourAt("0.0.0.0:7000"), "127.0.0.1:7000");
-  EXPECT_EQ(NeighbourAt("[::]:7000"), "[::1]:7000");
+TEST(LocalServerAddressTest, ReplacesWildcardsByLoopback) {
+  EXPECT_EQ(LocalServerAddress("0.0.0.0:7000"), "127.0.0.1:7000");
+  EXPECT_EQ(LocalServerAddress("[::]:7000"), "[::1]:7000");
 }
 
-TEST(NeighbourTest, IsAtItsUsualPlaceIfNobodySaysOtherwise) {
+TEST(LocalServerAddressTest, DefaultsToPort50051OnLoopback) {
   for (const char* listen : {"", "0.0.0.0:0", "nowhere"}) {
-    EXPECT_EQ(NeighbourAt(listen), "127.0.0.1:50051");
+    EXPECT_EQ(LocalServerAddress(listen), "127.0.0.1:50051");
   }
 }
 

@@ -5,7 +5,7 @@
 namespace locus::client {
 namespace {
 
-TEST(SuggestTest, DistanceCountsEdits) {
+TEST(SuggestTest, CountsEdits) {
   EXPECT_EQ(EditDistance("rope", "rope"), 0);
   EXPECT_EQ(EditDistance("rope", "ropee"), 1);
   EXPECT_EQ(EditDistance("rope", "rop"), 1);
@@ -14,11 +14,11 @@ TEST(SuggestTest, DistanceCountsEdits) {
   EXPECT_EQ(EditDistance("", "abc"), 3);
 }
 
-TEST(SuggestTest, NearestIsFound) {
+TEST(SuggestTest, FindsTheNearestName) {
   EXPECT_EQ(Nearest("encdoe", {"schemes", "encode", "attend"}), "encode");
 }
 
-TEST(SuggestTest, FarWordsAreNotSuggested) {
+TEST(SuggestTest, SuggestsNoDistantNames) {
   EXPECT_EQ(Nearest("frobnicate", {"schemes", "encode", "attend"}), "");
   EXPECT_EQ(Nearest(std::string(100000, 'x'), {"encode"}), "");
   EXPECT_EQ(DidYouMean("zzz", {"encode"}), "");
