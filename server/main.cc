@@ -1,4 +1,4 @@
-// locusd: runs the server until it is told to stop.
+// locusd: runs the server until SIGTERM or SIGINT.
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -9,26 +9,29 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "server/config/command_line.h"
-#include "server/observability/log.h"
-#include "server/config/sd_notify.h"
-#include "server/server.h"
 #include "server/base/version.h"
+#include "server/config/command_line.h"
+#include "server/config/sd_notify.h"
+#include "server/observability/log.h"
+#include "server/server.h"
 
 namespace locus::server {
 namespace {
 
-constexpr int kWrongUsage = 2;
+// Exit status if the server cannot start.
+constexpr int kStartError = 2;
 
-// A socket that took the number of a closed standard stream would get our log.
+// Opens closed standard streams on /dev/null. Otherwise a socket could get
+// their descriptor, and receive the log.
 void OpenStandardStreams() {
   for (int fd = 0; fd <= STDERR_FILENO; ++fd) {
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
   }
 }
 
-// Each connection takes descriptors, and the usual limit of 1024 is for
-// programs that call select, as nothing here does.
+// Raises the soft limit of file descriptors to the hard limit, because each
+// connection takes two. The default of 1024 protects programs that use
+// select(), which the server does not.
 void RaiseDescriptorLimit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -47,15 +50,14 @@ sigset_t StopSignals() {
 int Fail(const absl::Status& status) {
   const std::string line = absl::StrCat("locusd: ", status.message(), "\n");
   std::fputs(line.c_str(), stderr);
-  return kWrongUsage;
+  return kStartError;
 }
 
 int Main(const std::vector<std::string>& arguments) {
   OpenStandardStreams();
   RaiseDescriptorLimit();
   std::signal(SIGPIPE, SIG_IGN);
-  // Blocked before the first thread starts, so that every thread has it so and
-  // the signal waits for sigwait.
+  // All threads inherit this mask, so the signals stay pending until sigwait().
   const sigset_t stop_signals = StopSignals();
   pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
 
@@ -68,20 +70,20 @@ int Main(const std::vector<std::string>& arguments) {
   const auto server = Server::Start(command->options);
   if (!server.ok()) return Fail(server.status());
   WriteLog(LogLine("info", "ready")
-               .Add("version", LOCUS_VERSION)
+               .Add("version", Version())
                .Add("commit", Commit())
                .Add("listen", command->options.listen)
                .Add("grpc_port", (*server)->grpc_port())
                .Add("http", command->options.http)
                .Add("http_port", (*server)->http_port()));
-  Notify("READY=1");
+  SdNotify("READY=1");
 
   int received = 0;
   sigwait(&stop_signals, &received);
-  // From here on a second signal does what signals do.
+  // A second signal terminates the process at once.
   pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);
   WriteLog(LogLine("info", "draining").Add("signal", received));
-  Notify("STOPPING=1\nSTATUS=Finishing the calls in flight.");
+  SdNotify("STOPPING=1\nSTATUS=Finishing the calls in flight.");
   (*server)->Shutdown();
   WriteLog(LogLine("info", "stopped"));
   return 0;

@@ -18,65 +18,65 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/status.h"
 #include "server/base/allocator.h"
-#include "server/services/attention_service.h"
+#include "server/config/validate.h"
+#include "server/evaluation/executor.h"
+#include "server/evaluation/runner.h"
+#include "server/http/http_server.h"
 #include "server/net/authentication.h"
 #include "server/net/credentials.h"
-#include "server/services/encoding_service.h"
-#include "server/evaluation/runner.h"
-#include "server/services/evaluation_service.h"
-#include "server/admission/controller.h"
-#include "server/rpc/health.h"
-#include "server/http/http_server.h"
 #include "server/net/listener.h"
-#include "server/rpc/server_state.h"
 #include "server/net/tls.h"
-#include "server/config/validate.h"
+#include "server/rpc/health.h"
+#include "server/rpc/server_state.h"
+#include "server/rpc/unary_server.h"
+#include "server/services/attention_service.h"
+#include "server/services/encoding_service.h"
+#include "server/services/evaluation_service.h"
 
 namespace locus::server {
 namespace {
 
-// Threads beyond those of evaluations: enough for evaluations that are refused,
-// and for the few streams that hold one (reflection). Where they do not
-// suffice, gRPC answers RESOURCE_EXHAUSTED itself, which tells nobody to come
-// back.
+// gRPC's thread limit in addition to one thread per evaluation. Suffices for
+// evaluations that are being rejected and for streams of reflection, which
+// block a thread each. At the limit, gRPC itself answers RESOURCE_EXHAUSTED,
+// without a retry delay.
 constexpr int kSpareThreads = 1024;
-// What a call may send before it is let in; more takes another round trip. With
-// HTTP/2's usual 64 KiB, storms of calls of 192 KiB spent on what was thrown
-// away (`./run storm --case attend`: 89 % of the peak at ten times its rate
-// instead of 102, medians of five).
-constexpr int kUnreadBytes = 16'384;
-// How long a connection may take for its handshake, and when a peer that is
-// silent is asked whether it is still there: gRPC would wait for two minutes
-// and two hours.
+// HTTP/2 flow-control window of a stream until its message is read: the bytes
+// that a client may send before the call is admitted. Larger messages take
+// another round trip. The HTTP/2 default of 64 KiB wastes time on bytes of
+// rejected calls (docs/adr/0002-defer-calls-before-reading.md).
+constexpr int kUnreadWindowBytes = 16'384;
+// Max duration of a handshake; gRPC's default is two minutes.
 constexpr int kHandshakeMilliseconds = 20'000;
+// Idle time after which a connection is probed with a ping; gRPC's default is
+// two hours.
 constexpr int kKeepaliveMilliseconds = 120'000;
-constexpr int kLeastPingMilliseconds = 10'000;
-// What Watch streams, answers on their way out and requests on their way in get
-// once calls are done: who sent one before it heard that we go is still told
-// to go elsewhere.
-constexpr std::chrono::milliseconds kLastBytes(1000);
-constexpr std::chrono::milliseconds kLookAtHeld(5);
+// Min interval of pings from clients.
+constexpr int kMinPingMilliseconds = 10'000;
+// Time between the last call and the end of a drain. During this time responses
+// are sent, Watch streams end, and calls that clients sent before they received
+// GOAWAY are rejected with UNAVAILABLE.
+constexpr std::chrono::milliseconds kDrainTail(1000);
 
-// Switches that hold for the whole process.
+// Settings of the whole process.
 void PrepareProcess() {
   static std::once_flag once;
   std::call_once(once, [] {
     PrepareAllocator();
 #ifdef NDEBUG
-    // Debian's abseil is a debug build: every lock that gRPC takes is looked up
-    // in a graph of all locks, with a stack trace. Releases can do
-    // without.
+    // Debian builds abseil with deadlock detection, which looks up every lock
+    // that gRPC takes in a graph of all locks, with a stack trace. Release
+    // builds disable it.
     absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
 #endif
-    // gRPC's lines and those of protobuf would stand between ours, and name
-    // peers and paths.
+    // Logs of gRPC and protobuf are not JSON, and contain peers and paths.
     gpr_set_log_function([](gpr_log_func_args*) {});
     google::protobuf::SetLogHandler(nullptr);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   });
 }
 
-// gRPC counts these in milliseconds and has a default of its own; 0 is never.
+// Sets a time limit of gRPC, which is in milliseconds. 0 means no limit.
 void SetSeconds(const char* argument, double seconds,
                 grpc::ServerBuilder* builder) {
   builder->AddChannelArgument(
@@ -101,37 +101,43 @@ class Server::Impl {
  public:
   Impl(const ServerOptions& resolved, MakeEvaluation make_evaluation)
       : state_(resolved),
+        executor_(resolved.threads, resolved.max_evaluations,
+                  resolved.background_evaluations
+                      ? EvaluationExecutor::Priority::kLowest
+                      : EvaluationExecutor::Priority::kNormal),
         encoding_(&state_),
         attention_(&state_),
-        evaluation_(&state_, std::move(make_evaluation)),
+        evaluation_(&state_, &executor_, std::move(make_evaluation)),
         health_({"", EncodingService::kName, AttentionService::kName,
                  EvaluationService::kName}),
-        front_(&state_, UnaryMethods({&encoding_, &attention_, &evaluation_})) {
+        unary_(&state_, UnaryMethods({&encoding_, &attention_, &evaluation_})) {
     state_.metrics.AddGauge(
-        "locus_held_calls",
-        "Calls held unread until there is a place for them.",
-        [this] { return front_.held(); });
-    for (const Lane lane : kLanes) {
-      const prometheus::Labels labels = {{"lane", std::string(NameOf(lane))}};
+        "locus_deferred_calls",
+        "Calls queued with their message unread until there is capacity.",
+        [this] { return unary_.deferred(); });
+    for (const CostClass cost_class : kCostClasses) {
+      const prometheus::Labels labels = {
+          {"cost_class", std::string(NameOf(cost_class))}};
       state_.metrics.AddGauge(
-          "locus_queued_calls", "Calls waiting for a slot.",
-          [this, lane] { return state_.gate.queued(lane); }, labels);
+          "locus_queued_calls", "Calls that wait for a slot.",
+          [this, cost_class] { return state_.limiter.queued(cost_class); },
+          labels);
       state_.metrics.AddGauge(
-          "locus_computing_calls", "Calls that have a slot.",
-          [this, lane] { return state_.gate.computing(lane); }, labels);
+          "locus_computing_calls", "Calls that hold a slot.",
+          [this, cost_class] { return state_.limiter.computing(cost_class); },
+          labels);
     }
-    state_.metrics.AddGauge("locus_slots",
-                            "Calls of a lane that may compute at once.",
+    state_.metrics.AddGauge("locus_slots", "Compute slots of each cost class.",
                             [this] { return state_.options.threads; });
     state_.metrics.AddGauge(
-        "locus_memory_reserved_bytes", "Memory reserved by calls.",
+        "locus_memory_reserved_bytes", "Memory that calls have reserved.",
         [this] { return static_cast<double>(state_.budget.reserved_bytes()); });
     state_.metrics.AddGauge(
         "locus_memory_budget_bytes", "Memory that calls may reserve.",
         [this] { return static_cast<double>(state_.budget.budget_bytes()); });
     state_.metrics.AddGauge("locus_evaluations_in_progress",
-                            "Evaluations that run.",
-                            [this] { return state_.background.running(); });
+                            "Running evaluations.",
+                            [this] { return executor_.running(); });
   }
   ~Impl() { Shutdown(); }
 
@@ -171,13 +177,13 @@ class Server::Impl {
           credentials_);
     }
     SetLimits(&builder);
-    front_.AddQueues(&builder);
+    unary_.AddQueues(&builder);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {
-      return absl::InternalError("gRPC cannot start a server");
+      return absl::InternalError("gRPC cannot start the server");
     }
-    health_.Start(front_.first_queue());
-    front_.Start();
+    health_.Start(unary_.first_queue());
+    unary_.Start();
     health_.SetServing(true);
     if (listener_ != nullptr) {
       listener_->Start([this](int listening, int connection) {
@@ -191,8 +197,8 @@ class Server::Impl {
     return absl::OkStatus();
   }
 
-  // Whatever is wrong with the address, a certificate or the tokens ends the
-  // start: nothing is ever served with less than was asked for.
+  // Opens the certificates and binds the address. An error ends the start: if
+  // TLS or tokens are configured but cannot be set up, the server does not run.
   absl::Status PrepareListening() {
     const ServerOptions& options = state_.options;
     if (!options.tls_cert.empty()) {
@@ -209,19 +215,19 @@ class Server::Impl {
 
   void AddConnectionMetrics() {
     Metrics& metrics = state_.metrics;
-    metrics.AddGauge("locus_connections", "Connections that are open.",
+    metrics.AddGauge("locus_connections", "Open connections.",
                      [this] { return listener_->open_connections(); });
     metrics.AddCounter("locus_connections_accepted_total",
-                       "Connections that were let in.",
+                       "Connections accepted.",
                        [this] { return listener_->accepted_connections(); });
     metrics.AddCounter(
-        "locus_connections_refused_total",
-        "Connections that were hung up on since there were too many.",
-        [this] { return listener_->refused_connections(); });
+        "locus_connections_rejected_total",
+        "Connections closed because --max-connections was reached.",
+        [this] { return listener_->rejected_connections(); });
     if (tls_ == nullptr) return;
     metrics.AddGauge(
         "locus_tls_certificate_not_after_seconds",
-        "When the server's certificate ends, in seconds since 1970.", [this] {
+        "Expiry of the server's certificate, in seconds since 1970.", [this] {
           return static_cast<double>(tls_->Current()->not_after_seconds);
         });
   }
@@ -238,8 +244,8 @@ class Server::Impl {
           std::pair{AuthVerdict::kWrong, "wrong"}}) {
       state_.metrics.AddCounter(
           "locus_unauthenticated_calls_total",
-          "Calls and scrapes refused for want of a valid token.",
-          [this, verdict = verdict] { return auth_->refused(verdict); },
+          "Calls and scrapes rejected for lack of a valid token.",
+          [this, verdict = verdict] { return auth_->rejected(verdict); },
           {{"reason", reason}});
     }
     return absl::OkStatus();
@@ -249,21 +255,21 @@ class Server::Impl {
     const ServerOptions& options = state_.options;
     builder->AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                                 options.max_streams);
-    // Whoever is turned away has not sent more than this of its message. Once a
-    // message is read, all of it is asked for.
+    // Bounds the bytes that a rejected call has sent. gRPC opens the window for
+    // the whole message once the message is read.
     builder->AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder->AddChannelArgument(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES,
-                                kUnreadBytes);
+                                kUnreadWindowBytes);
     builder->AddChannelArgument(GRPC_ARG_MAX_METADATA_SIZE,
                                 static_cast<int>(options.max_metadata_bytes));
     builder->AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
                                 kHandshakeMilliseconds);
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                                 kKeepaliveMilliseconds);
-    // Clients may ask whether we are there, however long we have said nothing.
+    // Clients may send pings on idle connections.
     builder->AddChannelArgument(
         GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-        kLeastPingMilliseconds);
+        kMinPingMilliseconds);
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     SetSeconds(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                options.max_connection_idle_seconds, builder);
@@ -272,17 +278,18 @@ class Server::Impl {
     builder->SetMaxReceiveMessageSize(
         static_cast<int>(options.max_message_bytes));
     builder->SetMaxSendMessageSize(static_cast<int>(options.max_message_bytes));
-    // gRPC inflates a message before it looks at the size. Tensors hardly
-    // compress, so compressed requests are refused altogether.
+    // gRPC decompresses a message before it checks the size. Tensors hardly
+    // compress, so all compressed requests are rejected.
     builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     builder->SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     builder->AddChannelArgument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0);
     grpc::ResourceQuota quota("locusd");
-    // Bytes of messages that no handler has seen yet count here.
+    // Limits the bytes of messages that gRPC has received and not delivered.
     quota.Resize(options.memory_budget_bytes);
     quota.SetMaxThreads(options.max_evaluations + kSpareThreads);
     builder->SetResourceQuota(quota);
-    // gRPC's own threads are for streams alone, and few at a time.
+    // gRPC's synchronous API serves streams only, so one completion queue
+    // suffices.
     builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS,
                                  1);
   }
@@ -299,8 +306,8 @@ class Server::Impl {
     return absl::OkStatus();
   }
 
-  // Calls in flight are ours to count: gRPC would also wait for Watch streams,
-  // which never end by themselves.
+  // Waits for calls in flight with the server's own counter, because gRPC's
+  // Shutdown() would also wait for Watch streams of health, which do not end.
   void Drain() {
     state_.draining = true;
     health_.SetServing(false);
@@ -308,34 +315,34 @@ class Server::Impl {
         std::chrono::duration<double>(state_.options.grace_seconds));
     const auto start = std::chrono::steady_clock::now();
     state_.evaluations_end = StopBefore(start + grace, start);
-    // Who is held is turned away; the rest is done.
-    while (front_.held() > 0 &&
-           std::chrono::steady_clock::now() < start + grace) {
-      std::this_thread::sleep_for(kLookAtHeld);
-    }
+    // Deferred calls are rejected; calls in flight are finished.
+    unary_.WaitForNoneDeferred(start + grace);
     const bool done = state_.calls.WaitForNone(start + grace);
     if (listener_ != nullptr) listener_->Stop();
     const auto now = std::chrono::system_clock::now();
-    server_->Shutdown(done ? now + kLastBytes : now);
+    server_->Shutdown(done ? now + kDrainTail : now);
     server_->Wait();
-    front_.Shutdown();
+    unary_.Shutdown();
   }
 
   ServerState state_;
+  EvaluationExecutor executor_;
   EncodingService encoding_;
   AttentionService attention_;
   EvaluationService evaluation_;
   Health health_;
-  Front front_;
+  UnaryServer unary_;
   std::unique_ptr<TlsStore> tls_;
   std::unique_ptr<Authenticator> auth_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
-  // After what it uses, and as long as the server uses it.
+  // Uses tls_ and auth_, and is used by server_: the order of these members
+  // matters.
   std::shared_ptr<grpc::ServerCredentials> credentials_;
   std::unique_ptr<grpc::Server> server_;
   std::once_flag shutdown_once_;
-  // Last, so that it answers until everything else is gone.
+  // Declared last, so that it is destroyed before the members it uses. It
+  // serves during a drain, because ~Impl() drains first.
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -1,12 +1,13 @@
-// locusd as a library: the services, health, reflection and the HTTP port.
+// The server as a library: gRPC services, health checks, reflection, and the
+// HTTP server for metrics.
 #pragma once
 
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "server/evaluation/evaluation.h"
 #include "server/config/options.h"
+#include "server/evaluation/evaluation.h"
 
 namespace grpc {
 class Channel;
@@ -15,30 +16,34 @@ class ChannelArguments;
 
 namespace locus::server {
 
-// A running server. Thread-safe. Destruction shuts it down.
+// A running server. The destructor shuts it down, as Shutdown() does.
+// Thread-safe.
 class Server {
  public:
-  // Fails with one clear sentence if an option is wrong or a port is taken.
+  // Starts a server. Fails with a one-line message if an option is invalid, a
+  // file is unreadable, or a port is in use.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options);
-  // The same with other evaluations than core's.
+  // Same, with a different implementation of evaluations, for tests.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const ServerOptions& options, MakeEvaluation make_evaluation);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  // The ports bound; 0 where nothing is served.
+  // The bound ports; 0 if there is none.
   int grpc_port() const;
   int http_port() const;
 
-  // A channel that reaches this server without a network.
+  // Returns a channel to this server that does not use the network. Works with
+  // an empty `listen`, too.
   std::shared_ptr<grpc::Channel> InProcessChannel(
       const grpc::ChannelArguments& arguments);
 
-  // Turns health to NOT_SERVING and /readyz to 503, refuses new calls, lets
-  // calls in flight finish within the grace period, and returns when the last
-  // one is done. Later calls return at once.
+  // Drains and stops the server: health becomes NOT_SERVING and /readyz 503,
+  // new calls are rejected, and calls in flight have `grace_seconds` to finish
+  // before they are cancelled. Blocks until the last call has ended. Later
+  // calls return at once, concurrent calls wait.
   void Shutdown();
 
  private:

@@ -1,9 +1,12 @@
-// Calls of one method that are held at the door, and who of them is next.
+// A queue of deferred calls: FIFO, and LIFO under overload.
 //
-// The first to come is let in first, as long as that leaves most of them time.
-// If it does not, all would be let in too late: then the last to come is, which
-// has the most time left. Few that had no time from the beginning do not make
-// the others wait.
+// FIFO is fair and leaves every call time as long as the load is moderate.
+// Under sustained overload it admits every call too late, because all of them
+// wait for nearly their whole deadline. The queue then admits the newest call
+// first, which has the most time left (adaptive LIFO: Maurer, "Fail at Scale",
+// ACM Queue 2015). It switches when at least a tenth of its calls can no longer
+// start in time, so that a few calls with hopeless deadlines change nothing for
+// the others.
 #pragma once
 
 #include <algorithm>
@@ -12,91 +15,98 @@
 #include <map>
 
 #include "server/admission/ewma.h"
+#include "server/base/clock.h"
 
 namespace locus::server {
 
-// A Call has a member `place`, a Crowd<Call>::Place.
-template <typename Call>
-class Crowd {
+// Entry is a type with a member `place` of type
+// AdaptiveLifoQueue<Entry>::Place. The queue does not own its entries. The
+// caller passes the time to every function. Not thread-safe.
+template <typename Entry>
+class AdaptiveLifoQueue {
  public:
-  using Calls = std::list<Call*>;
-  using Time = PaceClock::time_point;
-  using Limits = std::multimap<Time, Call*>;
+  using Entries = std::list<Entry*>;
+  using Time = Clock::time_point;
+  using StartDeadlines = std::multimap<Time, Entry*>;
 
+  // Where an entry is in the queue.
   struct Place {
-    typename Calls::iterator at;
-    typename Limits::iterator limit;  // of one that is not late
+    typename Entries::iterator position;
+    typename StartDeadlines::iterator start_deadline;  // unless late
     bool is_late = false;
   };
 
-  size_t size() const { return in_time_.size() + late_.size(); }
+  size_t size() const { return on_time_.size() + late_.size(); }
   bool empty() const { return size() == 0; }
 
-  // begin_by: when it is late. guess: at the seconds between two that are let
-  // in.
-  void Add(Call* call, Time begin_by, double guess, Time now) {
-    if (empty()) pace_.Begin(guess, now);
-    call->place = {in_time_.insert(in_time_.end(), call),
-                   limits_.emplace(begin_by, call), false};
+  // `start_by` is the time after which the entry is late. `interval_guess`
+  // starts the estimate of the seconds between two admissions.
+  void Add(Entry* entry, Time start_by, double interval_guess, Time now) {
+    if (empty()) interval_.Begin(interval_guess, now);
+    entry->place = {on_time_.insert(on_time_.end(), entry),
+                    start_deadlines_.emplace(start_by, entry), false};
   }
-  void Remove(Call* call) {
-    if (call->place.is_late) {
-      late_.erase(call->place.at);
+  void Remove(Entry* entry) {
+    if (entry->place.is_late) {
+      late_.erase(entry->place.position);
     } else {
-      limits_.erase(call->place.limit);
-      in_time_.erase(call->place.at);
+      start_deadlines_.erase(entry->place.start_deadline);
+      on_time_.erase(entry->place.position);
     }
   }
-  // As Remove, of one that is let in.
-  void LetIn(Call* call, Time now) {
-    pace_.Step(now);
-    Remove(call);
+  // Removes an entry that is admitted, and records the admission.
+  void Admit(Entry* entry, Time now) {
+    interval_.Step(now);
+    Remove(entry);
   }
 
-  // Who is to be let in, or nobody. begins: when it would begin. Whoever would
-  // have begun too late once counts as late from then on.
-  Call* Next(Time begins) {
-    while (!limits_.empty() && limits_.begin()->first < begins) {
-      Place& place = limits_.begin()->second->place;
-      limits_.erase(limits_.begin());
+  // The entry to admit next, or null if the queue is empty. `start` is when it
+  // would start. Entries that would start too late become late for good.
+  Entry* Next(Time start) {
+    while (!start_deadlines_.empty() &&
+           start_deadlines_.begin()->first < start) {
+      Place& place = start_deadlines_.begin()->second->place;
+      start_deadlines_.erase(start_deadlines_.begin());
       place.is_late = true;
-      late_.splice(late_.end(), in_time_, place.at);
+      late_.splice(late_.end(), on_time_, place.position);
     }
-    if (in_time_.empty()) return late_.empty() ? nullptr : late_.back();
-    return IsOverrun() ? in_time_.back() : in_time_.front();
+    if (on_time_.empty()) return late_.empty() ? nullptr : late_.back();
+    return IsOverloaded() ? on_time_.back() : on_time_.front();
   }
-  // Who has waited longest, if that one is next; or nobody.
-  const Call* OldestIfNext() const {
-    return in_time_.empty() || IsOverrun() ? nullptr : in_time_.front();
+  // The oldest entry if it is the next to be admitted, otherwise null.
+  const Entry* OldestIfNext() const {
+    return on_time_.empty() || IsOverloaded() ? nullptr : on_time_.front();
   }
-  // One that is to wait no longer, or nobody. Of each list the first has waited
-  // for longest, or nearly so.
-  template <typename IsOver>
-  Call* NextToLeave(const IsOver& is_over) const {
-    for (const Calls* const calls : {&late_, &in_time_}) {
-      if (!calls->empty() && is_over(*calls->front())) return calls->front();
+  // An entry for which `is_expired` holds, or null. Only the first entry of
+  // either list is examined, which has waited longest or nearly so.
+  template <typename IsExpired>
+  Entry* FindExpired(const IsExpired& is_expired) const {
+    for (const Entries* const entries : {&late_, &on_time_}) {
+      if (!entries->empty() && is_expired(*entries->front())) {
+        return entries->front();
+      }
     }
     return nullptr;
   }
 
-  // How long another would be held, the first to come first. A standstill lasts
-  // as long again as it has lasted, as far as anybody knows.
-  double Wait(double guess, Time now) const {
-    if (empty()) return guess;
-    return static_cast<double>(size()) * pace_.seconds() +
-           std::max(pace_.seconds(), pace_.since_last(now));
+  // The estimated wait of another entry under FIFO. If no entry was admitted
+  // for longer than the mean interval, the stall is expected to last as long
+  // again.
+  double EstimateWait(double interval_guess, Time now) const {
+    if (empty()) return interval_guess;
+    return static_cast<double>(size()) * interval_.seconds() +
+           std::max(interval_.seconds(), interval_.since_last(now));
   }
 
  private:
-  // Whether a tenth or more is too late: if the first to come were first, even
-  // with twice as many calls as can be done not many more would be. They give
-  // up soon.
-  bool IsOverrun() const { return 10 * late_.size() >= size(); }
+  // Whether a tenth of the entries or more are late. Under FIFO the share stays
+  // near that even at twice the capacity, because late calls soon time out.
+  bool IsOverloaded() const { return 10 * late_.size() >= size(); }
 
-  Calls in_time_;  // oldest first
-  Limits limits_;  // of those
-  Calls late_;     // in the order in which they were found to be
-  Pace pace_;      // of letting in, while some are held
+  Entries on_time_;                 // oldest first
+  StartDeadlines start_deadlines_;  // of the entries that are on time
+  Entries late_;                    // in the order in which they became late
+  Ewma interval_;  // between admissions, while the queue is not empty
 };
 
 }  // namespace locus::server

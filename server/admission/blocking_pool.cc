@@ -9,21 +9,23 @@
 
 namespace locus::server {
 namespace {
-thread_local Workers* own_workers = nullptr;
+// The pool that the calling thread belongs to.
+thread_local BlockingPool* own_pool = nullptr;
 }  // namespace
 
-void ComeSecond() {
-  // Much less would let a crowd at the door take too much. Calls of a
-  // millisecond at ten times the peak's rate, in rounds that took turns with 0:
-  // at 5, 76 % of the peak where 0 left 87; at 2, 93 where 0 left 84.
+void LowerThreadPriority() {
+  // A lower priority would give polling too much time under overload. Goodput
+  // of calls of a millisecond at ten times the capacity, in alternating rounds
+  // with a nice value of 0: with 5, 76 % of the peak against 87 %; with 2, 93 %
+  // against 84 %.
   constexpr int kNice = 2;
-  static const int usual = getpriority(PRIO_PROCESS, getpid());
-  // Linux takes it for one thread, not the process.
+  static const int base = getpriority(PRIO_PROCESS, getpid());
+  // On Linux this sets the priority of one thread, not of the process.
   setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)),
-              usual + kNice);
+              base + kNice);
 }
 
-Workers::~Workers() {
+BlockingPool::~BlockingPool() {
   std::vector<std::thread> threads;
   {
     const std::lock_guard lock(mutex_);
@@ -34,17 +36,17 @@ Workers::~Workers() {
   for (std::thread& thread : threads) thread.join();
 }
 
-void Workers::Run(Task task) {
+void BlockingPool::Run(Task task) {
   const std::lock_guard lock(mutex_);
   waiting_.push_back(std::move(task));
   if (MayStart()) StartOne();
 }
 
-bool Workers::MayStart() const {
+bool BlockingPool::MayStart() const {
   return !waiting_.empty() && running_ < limits_.running;
 }
 
-void Workers::StartOne() {
+void BlockingPool::StartOne() {
   if (!idle_.empty()) {
     Idle* const idle = idle_.back();
     idle_.pop_back();
@@ -54,7 +56,7 @@ void Workers::StartOne() {
     try {
       threads_.emplace_back([this] { Loop(); });
     } catch (const std::system_error&) {
-      return;  // none is to be had; whoever is done first does it
+      return;  // no thread to be had: the next one to finish takes the task
     }
   } else {
     return;
@@ -62,8 +64,8 @@ void Workers::StartOne() {
   ++running_;
 }
 
-// Once there will be nothing to do, so that they find out.
-void Workers::WakeIdle() {
+// Wakes all idle threads so that they end, once no task is left.
+void BlockingPool::WakeIdle() {
   if (!waiting_.empty()) return;
   for (Idle* const idle : idle_) {
     idle->awake = true;
@@ -73,10 +75,10 @@ void Workers::WakeIdle() {
   idle_.clear();
 }
 
-// Counted as running by whoever started it.
-void Workers::Loop() {
-  own_workers = this;
-  ComeSecond();
+// StartOne() has counted the thread as running.
+void BlockingPool::Loop() {
+  own_pool = this;
+  LowerThreadPriority();
   std::unique_lock lock(mutex_);
   for (;;) {
     while (!waiting_.empty() && running_ <= limits_.running) {
@@ -96,17 +98,17 @@ void Workers::Loop() {
   }
 }
 
-Workers::Wait::Wait() {
-  if (own_workers == nullptr) return;
-  const std::lock_guard lock(own_workers->mutex_);
-  --own_workers->running_;
-  if (own_workers->MayStart()) own_workers->StartOne();
+BlockingPool::Wait::Wait() {
+  if (own_pool == nullptr) return;
+  const std::lock_guard lock(own_pool->mutex_);
+  --own_pool->running_;
+  if (own_pool->MayStart()) own_pool->StartOne();
 }
 
-Workers::Wait::~Wait() {
-  if (own_workers == nullptr) return;
-  const std::lock_guard lock(own_workers->mutex_);
-  ++own_workers->running_;
+BlockingPool::Wait::~Wait() {
+  if (own_pool == nullptr) return;
+  const std::lock_guard lock(own_pool->mutex_);
+  ++own_pool->running_;
 }
 
 }  // namespace locus::server

@@ -1,6 +1,9 @@
-// Threads that do what may wait: as many as there are tasks, up to a limit, of
-// which only some run at a time. What runs at once beyond the processors there
-// are only gets into each other's way; what waits does not.
+// A thread pool for tasks that may block.
+//
+// The pool starts a thread per task, up to a limit, but lets only some of them
+// run at a time: threads beyond the number of processors only compete with each
+// other, while blocked threads cost nothing. A task that is about to block says
+// so with a BlockingPool::Wait, and another task runs meanwhile.
 #pragma once
 
 #include <condition_variable>
@@ -12,33 +15,33 @@
 
 namespace locus::server {
 
-// Lowers the priority of a thread that computes by a little: who takes calls
-// in, answers health checks or serves metrics comes first when there is more to
-// do than processors can.
-void ComeSecond();
+// Lowers the priority of the calling thread a little. Threads that compute call
+// it, so that pollers, health checks and metrics run first under overload.
+void LowerThreadPriority();
 
 // Thread-safe.
-class Workers {
+class BlockingPool {
  public:
   using Task = std::function<void()>;
 
   struct Limits {
     int threads = 1;
-    int running = 1;  // and not waiting
+    int running = 1;  // threads that run a task and do not block
   };
 
-  explicit Workers(const Limits& limits) : limits_(limits) {}
+  explicit BlockingPool(const Limits& limits) : limits_(limits) {}
   // Waits for all tasks.
-  ~Workers();
-  Workers(const Workers&) = delete;
-  Workers& operator=(const Workers&) = delete;
+  ~BlockingPool();
+  BlockingPool(const BlockingPool&) = delete;
+  BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // Has the task done, by whoever was busy last: its memory is warm. If too
-  // many are busy, once one is not.
+  // Runs the task on the thread that became idle last, whose memory is warm, or
+  // on a new one. If too many tasks run, the task waits for one to finish or to
+  // block.
   void Run(Task task);
 
-  // While it lives, its thread waits for something. Does nothing on other
-  // threads.
+  // Marks the calling thread as blocked for as long as the object lives. Has no
+  // effect on threads that belong to no pool.
   class Wait {
    public:
     Wait();
@@ -55,17 +58,17 @@ class Workers {
   };
 
   void Loop();
-  // These expect the lock to be held.
+  // These require mutex_ to be held.
   bool MayStart() const;
-  // Has someone look for a task.
+  // Wakes or starts a thread that looks for a task.
   void StartOne();
   void WakeIdle();
 
   const Limits limits_;
-  std::mutex mutex_;
+  std::mutex mutex_;  // guards the members below
   std::deque<Task> waiting_;
   int running_ = 0;
-  std::vector<Idle*> idle_;  // the last one was busy last
+  std::vector<Idle*> idle_;  // the last one became idle last
   std::vector<std::thread> threads_;
   bool ending_ = false;
 };

@@ -1,16 +1,15 @@
-// Admission: who may compute, who waits, who is turned away.
+// A concurrency limiter: which calls compute, which wait for a slot, and which
+// are rejected.
 //
-// Calls are told apart by the time they are expected to take. Short ones and
-// long ones wait in lanes of their own, each with a slot for every processor,
-// so that a second of attention never holds up an encoding of fifty
-// microseconds: the kernel's scheduler shares the processors between the two,
-// and whoever just wakes up for a short while comes first.
+// Calls belong to one of two cost classes, by the time that they are expected
+// to take. Each class has its own queue and a slot for every processor, so that
+// a second of attention never delays an encoding of fifty microseconds: the
+// kernel's scheduler shares the processors between the two classes and prefers
+// threads that run for a short time. Calls that are cheaper than a rejection
+// (about a fifth of a millisecond) need no slot.
 //
-// What takes less than to be turned away, a fifth of a millisecond or so, is
-// simply done: it needs no slot.
-//
-// Nobody waits in vain. A call that cannot begin at once is turned away if its
-// lane is full, by number or by time, or if its deadline would pass before it
+// A call that cannot start at once is rejected if the queue of its class is
+// full, by count or by estimated wait, or if its deadline would pass before it
 // is done.
 #pragma once
 
@@ -25,125 +24,138 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/parallel/cancellation.h"
+#include "server/base/clock.h"
 
 namespace locus::server {
 
-enum class Lane { kShort, kLong };
-inline constexpr Lane kLanes[] = {Lane::kShort, Lane::kLong};
+enum class CostClass { kShort, kLong };
+inline constexpr CostClass kCostClasses[] = {CostClass::kShort,
+                                             CostClass::kLong};
 // "short" and "long".
-absl::string_view NameOf(Lane lane);
+absl::string_view NameOf(CostClass cost_class);
 
-// Where a call waits that is expected to take so long.
-Lane LaneOf(double seconds);
-// Whether it does not wait at all.
+// The class of a call that is expected to take `seconds`.
+CostClass CostClassOf(double seconds);
+// Whether such a call is too cheap to need a slot.
 bool IsTrivial(double seconds);
 
-// Which lane the calls of one method usually take. Thread-safe.
-class LaneHabit {
+// Predicts the cost class of the next call of one method from the last ones.
+// Thread-safe.
+class CostClassPredictor {
  public:
-  void Note(Lane lane);
-  void Forget() { streak_.store(0, std::memory_order_relaxed); }
-  // The lane of all of the last calls, or none if they took both.
-  std::optional<Lane> Usual() const;
+  void Record(CostClass cost_class);
+  void Reset() { streak_.store(0, std::memory_order_relaxed); }
+  // The class of the last 32 calls, or nullopt if they were of both classes.
+  std::optional<CostClass> Predict() const;
 
  private:
-  // Calls in a row: so many short ones if negative, long ones if positive.
+  // The length of the current streak: negative for short calls, positive for
+  // long ones.
   std::atomic<int> streak_{0};
 };
 
 // Thread-safe.
-class ComputeGate {
+class ConcurrencyLimiter {
  public:
-  using Clock = std::chrono::steady_clock;
-
   struct Limits {
-    // Calls of one lane that compute at once.
+    // Calls of one class that compute at once.
     int slots = 1;
-    // Calls that wait; long ones take at most half of the places.
+    // Calls that wait for a slot; long ones may take half of the queue.
     int max_queued = 0;
-    // How long the last call of a lane may be expected to wait.
+    // The longest wait that the last call of a class may be expected to have.
     double max_wait_seconds = 2;
+    // How often a waiting call checks for cancellation. Hundreds of calls may
+    // wait: waking them every few milliseconds would leave no time to compute.
+    std::chrono::milliseconds poll_interval{100};
   };
 
-  // A call that wants to compute.
-  struct Applicant {
-    double seconds = 0;  // expected
+  // A call that needs a slot.
+  struct Request {
+    double seconds = 0;  // expected compute time
     Clock::time_point deadline = Clock::time_point::max();
-    double waited = 0;  // seconds, elsewhere
+    double waited = 0;  // seconds that it has waited elsewhere
   };
 
-  // The right to compute, until it dies. Must not outlive the gate.
+  // The right to compute, released by the destructor. Must not outlive the
+  // limiter.
   class Slot {
    public:
     Slot(Slot&& other) noexcept
-        : gate_(other.gate_), lane_(other.lane_), seconds_(other.seconds_) {
-      other.gate_ = nullptr;
+        : limiter_(other.limiter_),
+          cost_class_(other.cost_class_),
+          seconds_(other.seconds_) {
+      other.limiter_ = nullptr;
     }
     Slot& operator=(Slot&&) = delete;
     ~Slot();
 
    private:
-    friend class ComputeGate;
-    Slot(ComputeGate* gate, Lane lane, double seconds)
-        : gate_(gate), lane_(lane), seconds_(seconds) {}
-    ComputeGate* gate_;
-    Lane lane_;
+    friend class ConcurrencyLimiter;
+    Slot(ConcurrencyLimiter* limiter, CostClass cost_class, double seconds)
+        : limiter_(limiter), cost_class_(cost_class), seconds_(seconds) {}
+    ConcurrencyLimiter* limiter_;
+    CostClass cost_class_;
     double seconds_;
   };
 
-  explicit ComputeGate(const Limits& limits) : limits_(limits) {}
+  explicit ConcurrencyLimiter(const Limits& limits) : limits_(limits) {}
 
-  // Waits for a slot. UNAVAILABLE at once if there is no use in waiting, or
-  // what `stop` says, which is asked ten times a second.
-  absl::StatusOr<Slot> Enter(const Applicant& applicant, const StopCheck& stop);
+  // Waits for a slot. Returns UNAVAILABLE at once if the wait would be futile,
+  // or the status of `stop`, which is polled while the call waits.
+  absl::StatusOr<Slot> Enter(const Request& request,
+                             const CancellationCheck& stop);
 
-  // How long a call would wait if so many others of its lane are before it, of
-  // which not all need have come to the gate yet: as long as is expected of
-  // those that have, or of calls of late.
-  double WaitBehind(Lane lane, int calls) const;
-  // Whether Enter would say no to it now.
-  bool IsShut(Lane lane) const;
-  // What such a call is told if that is too long, or too long for its deadline.
+  // The estimated wait of a call with `calls` others of its class before it, of
+  // which not all need have reached the limiter yet.
+  double EstimateWait(CostClass cost_class, int calls) const;
+  // Whether Enter would reject a call of that class now.
+  bool WouldReject(CostClass cost_class) const;
+  // The rejection of a call whose wait would be too long in general, or too
+  // long for its deadline.
   static absl::Status TooLong(double wait);
-  static absl::Status TooLate(double wait, double seconds, double deadline_in);
+  static absl::Status TooLate(double wait, double seconds,
+                              double seconds_to_deadline);
 
-  // Seconds in which a call of that lane is done, by those of late.
-  double Pace(Lane lane) const;
-  // How many may compute or wait.
-  int places(Lane lane) const;
-  int queued(Lane lane) const;
-  int computing(Lane lane) const;
+  // The estimated seconds between two calls of that class that finish.
+  double EstimateInterval(CostClass cost_class) const;
+  // Calls of that class that may compute or wait.
+  int capacity(CostClass cost_class) const;
+  int queued(CostClass cost_class) const;
+  int computing(CostClass cost_class) const;
 
  private:
   struct Waiter;
   struct Queue {
-    // A call that computes or waits from now on.
-    void Note(double seconds);
+    // Updates mean_seconds with a call that starts to compute or to wait.
+    void Record(double seconds);
 
     int computing = 0;
-    double computing_seconds = 0;  // of all that compute, expected
+    double computing_seconds = 0;  // expected, of all that compute
     std::list<Waiter*> waiters;
-    double queued_seconds = 0;  // of all that wait, expected
-    // Expected of a call, by those that came of late.
-    double usual_seconds = 0;
+    double queued_seconds = 0;  // expected, of all that wait
+    double mean_seconds = 0;    // EWMA of the expected seconds of a call
   };
 
-  Queue& At(Lane lane) { return queues_[static_cast<size_t>(lane)]; }
-  const Queue& At(Lane lane) const {
-    return queues_[static_cast<size_t>(lane)];
+  Queue& At(CostClass cost_class) {
+    return queues_[static_cast<size_t>(cost_class)];
   }
-  // These expect the lock to be held.
+  const Queue& At(CostClass cost_class) const {
+    return queues_[static_cast<size_t>(cost_class)];
+  }
+  // These require mutex_ to be held.
   double ExpectedWait(const Queue& queue) const;
-  bool IsCrowded(Lane lane) const;
-  // wait, waited: here, and elsewhere before.
-  absl::Status CheckRoom(Lane lane, double wait, double waited) const;
-  absl::Status CheckDeadline(const Applicant& applicant, double wait) const;
+  bool IsFull(CostClass cost_class) const;
+  // `wait` is the expected wait here, `waited` the time waited elsewhere
+  // before.
+  absl::Status CheckRoom(CostClass cost_class, double wait,
+                         double waited) const;
+  absl::Status CheckDeadline(const Request& request, double wait) const;
 
-  void Leave(Lane lane, double seconds);
+  void Leave(CostClass cost_class, double seconds);
 
   const Limits limits_;
   mutable std::mutex mutex_;
-  std::array<Queue, std::size(kLanes)> queues_;
+  std::array<Queue, std::size(kCostClasses)> queues_;  // guarded by mutex_
 };
 
 }  // namespace locus::server

@@ -1,145 +1,140 @@
 #include "server/admission/controller.h"
 
 #include <algorithm>
-#include <optional>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "server/rpc/poller.h"
-#include "server/rpc/unary_call.h"
-#include "server/rpc/status.h"
+#include "server/admission/rejection.h"
 
 namespace locus::server {
 namespace {
 
-// Calls that may be on their way even if none may wait.
-constexpr int kOnTheWay = 16;
-// Calls that are held take up to 70 KiB each, most of it what gRPC has of the
-// message (`./run storm --case attend --connections 64`: 480 MiB for 6400): so
-// many at least, and an eighth of the memory for calls at most.
-constexpr int kHeldAlways = 1000;
-constexpr int kMostHeld = 10'000;
-constexpr int64_t kHeldBytes = int64_t{70} << 10;
-// Calls are read ahead of those that compute for so long, or so many for each
-// thread: the rest waits at the door, where it takes no thread and less memory.
+// Calls that may be in transit even if none may wait.
+constexpr int kMinReadCalls = 16;
+// A deferred call takes up to 70 KiB, most of it what gRPC has received of its
+// message (`./run overload --case attend --connections 64`: 480 MiB for 6400).
+constexpr int64_t kDeferredCallBytes = int64_t{70} << 10;
+constexpr int kMinDeferredCapacity = 1000;
+constexpr int kMaxDeferredCalls = 10'000;
+// Messages are read ahead of the computing threads by this much time, or by
+// this many calls per thread. All other calls wait unread, where they take no
+// thread and less memory.
 constexpr double kReadAheadSeconds = 0.05;
 constexpr int kReadAheadCalls = 4;
-// Who is one too many should come back a little later.
-constexpr absl::Duration kLeastDelay = absl::Milliseconds(100);
+constexpr absl::Duration kMinRejectionDelay = absl::Milliseconds(100);
 
 }  // namespace
 
-Front::Front(ServerState* state, std::vector<const UnaryMethod*> methods)
-    : state_(*state),
-      methods_(std::move(methods)),
-      most_(2 * state->options.threads +
-            std::max(kOnTheWay, MostReadCalls(state->options))),
-      most_held_(static_cast<int>(std::clamp<int64_t>(
-          state->options.memory_budget_bytes / 8 / kHeldBytes, kHeldAlways,
-          kMostHeld))),
-      workers_({.threads = most_, .running = 4 * state->options.threads}) {}
+AdmissionController::AdmissionController(const Limits& limits,
+                                         const ConcurrencyLimiter* limiter,
+                                         const std::atomic<bool>* draining)
+    : limits_(limits),
+      limiter_(*limiter),
+      draining_(*draining),
+      max_active_(2 * limits.threads +
+                  std::max(kMinReadCalls, limits.max_read_calls)),
+      max_deferred_(static_cast<int>(std::clamp<int64_t>(
+          limits.memory_budget_bytes / 8 / kDeferredCallBytes,
+          kMinDeferredCapacity, kMaxDeferredCalls))) {}
 
-Front::~Front() = default;
-
-void Front::AddQueues(grpc::ServerBuilder* builder) {
-  // One thread can attend to what two can compute.
-  const int count = std::max(1, state_.options.threads / 2);
-  for (int i = 0; i < count; ++i) {
-    doors_.push_back(std::make_unique<Door>(
-        this, doors_.size(), builder->AddCompletionQueue(), count));
-  }
-  oldest_ = std::vector<std::atomic<Clock::time_point>>(doors_.size() *
-                                                        methods_.size());
-  for (auto& oldest : oldest_) oldest = Clock::time_point::max();
-}
-
-EventQueue* Front::first_queue() { return doors_.front()->events(); }
-
-void Front::Start() {
-  for (const auto& door : doors_) door->Start();
-}
-
-void Front::Shutdown() {
-  for (int n; (n = held_) > 0;) held_.wait(n);
-  for (int n; (n = open_) > 0;) open_.wait(n);
-  doors_.clear();
-}
-
-// Calls that are still being read have no place at the gate yet, but will: were
-// they not counted, large ones would be read only to be turned away there.
-bool Front::HasRoom(const UnaryMethod& method, double seconds) const {
-  if (state_.draining || active_ >= most_) return false;
-  const std::optional<Lane> lane = method.info->habit.Usual();
-  if (!lane) return seconds > 0;
-  const ComputeGate& gate = state_.gate;
-  const int before = ActiveIn(*lane);
-  if (before >= gate.places(*lane) || gate.IsShut(*lane)) return false;
-  const double wait = gate.WaitBehind(*lane, before);
-  if (wait == 0) return true;
-  return wait <= seconds && (wait <= kReadAheadSeconds ||
-                             before < kReadAheadCalls * state_.options.threads);
-}
-
-bool Front::MayWait(const UnaryMethod& method) const {
-  const int most = state_.options.max_queued_calls;
-  const int computing = state_.options.threads;
-  if (method.info->habit.Usual() == Lane::kLong &&
-      held_in_lane_[static_cast<size_t>(Lane::kLong)] +
-              std::max(0, ActiveIn(Lane::kLong) - computing) >=
-          (most + 1) / 2) {
+// Calls that are still being read have no place at the limiter yet, but will
+// have one. If they were not counted, large messages would be read only to be
+// rejected there.
+bool AdmissionController::HasRoom(std::optional<CostClass> cost_class,
+                                  double seconds) const {
+  if (draining_ || active_ >= max_active_) return false;
+  if (!cost_class) return seconds > 0;
+  const int before = ActiveIn(*cost_class);
+  if (before >= limiter_.capacity(*cost_class) ||
+      limiter_.WouldReject(*cost_class)) {
     return false;
   }
-  return held_ + std::max(0, active_ - computing) < most;
+  const double wait = limiter_.EstimateWait(*cost_class, before);
+  if (wait == 0) return true;
+  return wait <= seconds && (wait <= kReadAheadSeconds ||
+                             before < kReadAheadCalls * limits_.threads);
 }
 
-double Front::WaitInside(const UnaryMethod& method) const {
-  const std::optional<Lane> lane = method.info->habit.Usual();
-  return lane ? state_.gate.WaitBehind(*lane, ActiveIn(*lane)) : 0;
-}
-
-double Front::Pace(const UnaryMethod& method) const {
-  const std::optional<Lane> lane = method.info->habit.Usual();
-  return lane ? state_.gate.Pace(*lane) * static_cast<double>(doors_.size())
-              : 0;
-}
-
-void Front::TellOldest(size_t door, size_t method, Clock::time_point came) {
-  oldest_[door * methods_.size() + method].store(came,
-                                                 std::memory_order_relaxed);
-}
-
-bool Front::IsOlderElsewhere(size_t door, size_t method,
-                             Clock::time_point came) const {
-  for (size_t other = 0; other < doors_.size(); ++other) {
-    if (other == door) continue;
-    const Clock::time_point oldest =
-        oldest_[other * methods_.size() + method].load(
-            std::memory_order_relaxed);
-    if (oldest < came - 2 * Door::kLook) return true;
+bool AdmissionController::MayDefer(std::optional<CostClass> cost_class) const {
+  const int capacity = limits_.max_queued_calls;
+  const int computing = limits_.threads;
+  // Long calls may take half of the queue.
+  if (cost_class == CostClass::kLong &&
+      deferred_in_class_[Index(CostClass::kLong)] +
+              std::max(0, ActiveIn(CostClass::kLong) - computing) >=
+          (capacity + 1) / 2) {
+    return false;
   }
-  return false;
+  return deferred_ + std::max(0, active_ - computing) < capacity;
 }
 
-absl::Status Front::WhyNoRoom(const Incoming& call, double wait) const {
-  if (state_.draining) {
-    return Shed(ShedReason::kDraining, "the server is shutting down");
+double AdmissionController::EstimateWait(
+    std::optional<CostClass> cost_class) const {
+  return cost_class ? limiter_.EstimateWait(*cost_class, ActiveIn(*cost_class))
+                    : 0;
+}
+
+double AdmissionController::EstimateInterval(
+    std::optional<CostClass> cost_class) const {
+  return cost_class ? limiter_.EstimateInterval(*cost_class) : 0;
+}
+
+absl::Status AdmissionController::RejectionOf(const Rejected& call,
+                                              Clock::time_point now) const {
+  if (draining_) {
+    return Reject(RejectReason::kDraining, "the server is shutting down");
   }
-  // Nobody is held for longer, so that then there is room.
-  wait = std::min(wait, state_.options.max_queue_seconds);
-  if (!MayWait(call.info())) {
-    return Shed(ShedReason::kQueueFull,
-                absl::StrCat("the server is busy and ", held_ + active_,
-                             " calls are there already; try again"),
-                std::max(kLeastDelay, absl::Seconds(wait / 2)));
+  // No call is deferred for longer, so that there is room after this time.
+  const double wait = std::min(call.estimated_wait, limits_.max_queue_seconds);
+  if (!MayDefer(call.cost_class)) {
+    return Reject(RejectReason::kQueueFull,
+                  absl::StrCat("the server is busy and ", deferred_ + active_,
+                               " calls are there already; try again"),
+                  std::max(kMinRejectionDelay, absl::Seconds(wait / 2)));
   }
-  if (call.DeadlineAllows(wait) || call.HasWaitedLongEnough()) {
-    return ComputeGate::TooLong(wait);
+  if (call.timing.DeadlineAllows(wait, now) ||
+      call.timing.AgeSeconds(now) > limits_.max_queue_seconds) {
+    return ConcurrencyLimiter::TooLong(wait);
   }
-  const std::optional<Lane> lane = call.info().info->habit.Usual();
-  return ComputeGate::TooLate(
-      wait, lane ? state_.gate.Pace(*lane) * state_.options.threads : 0,
-      call.deadline_in());
+  return ConcurrencyLimiter::TooLate(
+      wait, EstimateInterval(call.cost_class) * limits_.threads,
+      call.seconds_to_deadline);
+}
+
+void AdmissionController::OnDeferred(std::optional<CostClass> cost_class) {
+  if (cost_class) ++deferred_in_class_[Index(*cost_class)];
+  ++deferred_;
+}
+
+void AdmissionController::OnUndeferred(std::optional<CostClass> cost_class) {
+  if (cost_class) --deferred_in_class_[Index(*cost_class)];
+  if (--deferred_ == 0) Notify();
+}
+
+void AdmissionController::OnAdmitted(std::optional<CostClass> cost_class) {
+  ++open_;
+  ++active_;
+  ++reading_;
+  if (cost_class) ++active_in_class_[Index(*cost_class)];
+}
+
+void AdmissionController::OnClosed() {
+  if (--open_ == 0) Notify();
+}
+
+void AdmissionController::Notify() {
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+bool AdmissionController::WaitForNoneDeferred(Clock::time_point deadline) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_until(lock, deadline, [this] { return deferred_ == 0; });
+}
+
+void AdmissionController::WaitForIdle() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return deferred_ == 0 && open_ == 0; });
 }
 
 }  // namespace locus::server

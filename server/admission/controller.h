@@ -1,117 +1,136 @@
-// Where calls of one answer come in: some are let through to threads that may
-// wait, some are turned away, and some are held at the door.
+// Admission control of unary calls: whether a call is admitted, deferred or
+// rejected.
 //
-// A call is known before its message is read. If its method's calls usually
-// find a place soon, the message is read and a worker handles it. If they do
-// not, it is held, neither read nor answered, and let in as places become free,
-// the first to come first. What is held takes no thread and little memory, and
-// the streams it takes up keep its connection from sending more.
+// A call is known before its message is read. If capacity is available, the
+// call is admitted: its message is read and a worker handles it. Otherwise it
+// is deferred: queued unread, in an AdaptiveLifoQueue, until capacity becomes
+// available. A deferred call takes no thread and little memory, and the HTTP/2
+// stream that it occupies limits what its connection can send. A call whose
+// estimated wait is too long, by --max-queue-seconds or by its own deadline, is
+// rejected on arrival.
 //
-// A call that would be held for too long, by our limits or by its own, is
-// turned away at once. That costs gRPC about a tenth of a millisecond on both
-// sides, and whoever is turned away makes room for the next: under ten times
-// what a server can do, it would do nothing else. So only so many are turned
-// away in a second, and the rest are held for as long as any may wait.
+// A rejection costs gRPC about a tenth of a millisecond on either side, and its
+// caller is free to send the next call. At ten times its capacity, a server
+// that rejects every excess call does nothing else. Early rejections are
+// therefore limited by a token bucket; the remaining excess calls are deferred
+// and rejected after --max-queue-seconds. See docs/overload.md for the
+// measurements.
 //
-// Where many of those have little time left, the last to come is let in first:
-// under such load all have waited in the client already, which sends the oldest
-// first, and who has been held is likely to give up before it is answered. To
-// let the first in first then did less in storms of a minute (`./run storm
-// --case attend`: 78 % of the peak at twice its rate).
-//
-// A message may take its time, but not its place for long: after a while others
-// are let in beside it, and if those that take their time still keep others
-// out, the slowest are sent away. An answer that its caller does not read takes
-// up memory, but nobody's place.
-//
-// Why a completion queue: synchronous methods read every message, wake a thread
-// for each call and wait on a queue of its own, so that turning one away took a
-// third of a millisecond of a processor that has better things to do (`./run
-// storm --case middle`, two cores of an Ice Lake server, gRPC 1.51.1). The
-// callback API runs handlers on gRPC's one small pool, which answered health
-// checks, too; with handlers that wait they got no answer in 2 s
-// (`server_api_bench 9`).
+// The controller counts calls and takes the decisions that depend on the
+// counts. It knows nothing of gRPC, threads or the clock. Thread-safe: all
+// counts are atomic, and a decision may see counts that change meanwhile.
 #pragma once
-
-#include <grpcpp/completion_queue.h>
-#include <grpcpp/server_builder.h>
 
 #include <array>
 #include <atomic>
-#include <memory>
-#include <vector>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
 
 #include "absl/status/status.h"
+#include "server/admission/call_timing.h"
 #include "server/admission/concurrency_limiter.h"
-#include "server/admission/ewma.h"
-#include "server/rpc/completion_tag.h"
-#include "server/rpc/server_state.h"
-#include "server/rpc/unary_method.h"
-#include "server/admission/blocking_pool.h"
+#include "server/base/clock.h"
 
 namespace locus::server {
 
-class Door;      // of one thread
-class Incoming;  // a call
-
-class Front {
+class AdmissionController {
  public:
-  // Methods have to outlive it.
-  Front(ServerState* state, std::vector<const UnaryMethod*> methods);
-  ~Front();
+  struct Limits {
+    // Threads that compute.
+    int threads = 1;
+    // Calls that may wait with their message read.
+    int max_read_calls = 0;
+    // --max-queued-calls and --max-queue-seconds.
+    int max_queued_calls = 0;
+    double max_queue_seconds = 2;
+    // The memory budget of all calls, an eighth of which deferred calls may
+    // occupy.
+    int64_t memory_budget_bytes = 0;
+  };
 
-  // Before the server is built.
-  void AddQueues(grpc::ServerBuilder* builder);
-  // Once it is.
-  void Start();
-  // Once it has been shut down; waits for what is left.
-  void Shutdown();
+  // `limiter` and `draining` must outlive the controller. While `draining` is
+  // true, every call is rejected.
+  AdmissionController(const Limits& limits, const ConcurrencyLimiter* limiter,
+                      const std::atomic<bool>* draining);
 
-  // For events of others; its thread makes them happen until it is closed.
-  EventQueue* first_queue();
+  const Limits& limits() const { return limits_; }
+  bool draining() const { return draining_; }
+  // Calls that may be admitted at once.
+  int max_active() const { return max_active_; }
 
-  // Calls that are held at the door.
-  int held() const { return held_; }
+  // Whether a call that can wait for `seconds` would be admitted now. Calls
+  // whose cost class is unknown are usually cheaper to serve than to reject.
+  bool HasRoom(std::optional<CostClass> cost_class, double seconds) const;
+  // Whether the queues have room for one more call of that class.
+  bool MayDefer(std::optional<CostClass> cost_class) const;
+  // Whether deferred calls take all the memory that they may.
+  bool IsDeferredFull() const { return deferred_ >= max_deferred_; }
+  // The estimated wait of an admitted call for a slot, and the estimated time
+  // between two such calls. 0 if the class is unknown.
+  double EstimateWait(std::optional<CostClass> cost_class) const;
+  double EstimateInterval(std::optional<CostClass> cost_class) const;
+
+  // A call to be rejected.
+  struct Rejected {
+    std::optional<CostClass> cost_class;
+    CallTiming timing;
+    double seconds_to_deadline = 0;
+    double estimated_wait = 0;
+  };
+  // The status for it: the reason, and the time after which to retry.
+  absl::Status RejectionOf(const Rejected& call, Clock::time_point now) const;
+
+  // Whether to cancel a call whose message has been arriving for too long,
+  // given the number of calls that are being read.
+  bool ShouldCancelSlowRead(int reading) const {
+    return reading >= max_active_ / 4 && active_ >= max_active_;
+  }
+  int reading() const { return reading_; }
+
+  // The stages of a call. An admitted call is being read until OnRead, active
+  // until OnHandled, and open until OnClosed.
+  void OnDeferred(std::optional<CostClass> cost_class);
+  void OnUndeferred(std::optional<CostClass> cost_class);
+  void OnAdmitted(std::optional<CostClass> cost_class);
+  void OnRead() { --reading_; }
+  // The call no longer counts towards its class, though it may still be active.
+  void OnLeftClass(CostClass cost_class) {
+    --active_in_class_[Index(cost_class)];
+  }
+  void OnHandled() { --active_; }
+  void OnClosed();
+
+  int deferred() const { return deferred_; }
+  // Waits until no call is deferred; false if the deadline passes first.
+  bool WaitForNoneDeferred(Clock::time_point deadline);
+  // Waits until no call is deferred or open.
+  void WaitForIdle();
 
  private:
-  using Clock = PaceClock;
-  friend class Door;
-  friend class Incoming;
-
-  // Whether a call that may wait for so long would find a place now, and what
-  // one is told that would have to wait for too long.
-  bool HasRoom(const UnaryMethod& method, double seconds) const;
-  absl::Status WhyNoRoom(const Incoming& call, double wait) const;
-  // Whether one more may wait beside those that do.
-  bool MayWait(const UnaryMethod& method) const;
-  // How long it would wait for a slot, and how long calls like it take at that,
-  // as far as is known.
-  double WaitInside(const UnaryMethod& method) const;
-  double Pace(const UnaryMethod& method) const;
-  // When the call came that is next at a door; and whether one that came
-  // notably earlier than `came` is next at another. Places become free at one
-  // door after the other, but are for all.
-  void TellOldest(size_t door, size_t method, Clock::time_point came);
-  bool IsOlderElsewhere(size_t door, size_t method,
-                        Clock::time_point came) const;
-  // Calls of that lane that were let in and have not left.
-  int ActiveIn(Lane lane) const {
-    return active_in_lane_[static_cast<size_t>(lane)];
+  static size_t Index(CostClass cost_class) {
+    return static_cast<size_t>(cost_class);
   }
+  int ActiveIn(CostClass cost_class) const {
+    return active_in_class_[Index(cost_class)];
+  }
+  void Notify();
 
-  ServerState& state_;
-  const std::vector<const UnaryMethod*> methods_;
-  const int most_;  // calls that are read or handled at once
-  const int most_held_;
-  std::atomic<int> active_{0};
-  std::atomic<int> reading_{0};  // of those, whose message is not there yet
-  std::atomic<int> open_{0};     // let in, and not heard of for the last time
-  std::array<std::atomic<int>, std::size(kLanes)> active_in_lane_{};
-  std::atomic<int> held_{0};
-  std::array<std::atomic<int>, std::size(kLanes)> held_in_lane_{};
-  std::vector<std::atomic<Clock::time_point>> oldest_;  // by door and method
-  std::vector<std::unique_ptr<Door>> doors_;
-  Workers workers_;
+  const Limits limits_;
+  const ConcurrencyLimiter& limiter_;
+  const std::atomic<bool>& draining_;
+  const int max_active_;
+  const int max_deferred_;
+  std::atomic<int> active_{0};   // admitted and not handled yet
+  std::atomic<int> reading_{0};  // of the active calls
+  std::atomic<int> open_{0};     // admitted, with completion events to come
+  std::array<std::atomic<int>, std::size(kCostClasses)> active_in_class_{};
+  std::atomic<int> deferred_{0};
+  std::array<std::atomic<int>, std::size(kCostClasses)> deferred_in_class_{};
+  // For the waits above.
+  std::mutex mutex_;
+  std::condition_variable changed_;
 };
 
 }  // namespace locus::server

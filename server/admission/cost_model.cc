@@ -19,15 +19,15 @@ double CostModel::ExpectSeconds(const Work& work) const {
 }
 
 void CostModel::Learn(const Work& work, double seconds) {
-  // A call that was stopped, or took a page fault, teaches little; no call
-  // teaches everything.
-  constexpr double kShare = 0.1;
-  const double kMost = std::log(20.0);
-  const double seen = std::clamp(
-      std::log(std::max(seconds, 1e-9) / GuessSeconds(work)), -kMost, kMost);
-  // Two at once may lose one of the two, which is as good.
+  // Outliers, such as calls that took page faults, are clamped.
+  constexpr double kWeight = 0.1;
+  const double kMaxLogFactor = std::log(20.0);
+  const double measured =
+      std::clamp(std::log(std::max(seconds, 1e-9) / GuessSeconds(work)),
+                 -kMaxLogFactor, kMaxLogFactor);
+  // Of two concurrent updates one may be lost, which does no harm.
   const double before = log_factor_.load(std::memory_order_relaxed);
-  log_factor_.store(before + kShare * (seen - before),
+  log_factor_.store(before + kWeight * (measured - before),
                     std::memory_order_relaxed);
 }
 

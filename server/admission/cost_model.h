@@ -1,4 +1,4 @@
-// What a call costs, before it is computed.
+// Estimates of compute time, before a call is computed.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,9 @@ struct Work {
   int64_t bytes = 0;
 };
 
-// How long calls of one method take. Begins with what any machine of the last
-// ten years does, and learns from what the calls took. Thread-safe.
+// Predicts the compute time of the calls of one method. It starts from the
+// speed of a ten-year-old machine and learns a factor from measured calls: an
+// EWMA of log(measured / guessed) with weight 0.1. Thread-safe.
 class CostModel {
  public:
   explicit CostModel(int threads) : threads_(threads) {}
@@ -22,12 +23,11 @@ class CostModel {
   void Learn(const Work& work, double seconds);
 
  private:
-  // Before anything is learned.
+  // The prediction before anything is learned.
   double GuessSeconds(const Work& work) const;
 
   const int threads_;
-  // What calls took as multiples of the guess: the mean of the logarithms, the
-  // last ones counting most.
+  // EWMA of the logarithm of measured over guessed time.
   std::atomic<double> log_factor_{0};
 };
 

@@ -2,7 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "server/rpc/status.h"
+#include "server/admission/rejection.h"
 
 namespace locus::server {
 
@@ -21,8 +21,8 @@ absl::Status MemoryBudget::Reservation::Grow(int64_t bytes) {
   int64_t reserved = budget_->reserved_bytes_;
   do {
     if (bytes > budget - reserved) {
-      return Shed(ShedReason::kMemory,
-                  "other calls hold the memory this one needs; try again");
+      return Reject(RejectReason::kMemory,
+                    "other calls hold the memory this one needs; try again");
     }
   } while (!budget_->reserved_bytes_.compare_exchange_weak(reserved,
                                                            reserved + bytes));

@@ -1,8 +1,8 @@
-// The memory that all calls together may hold.
+// The memory budget of all calls together.
 //
-// Every size is known before anything is allocated, so a call reserves first
-// and allocates after. Reservations are numbers: the budget never touches
-// memory itself.
+// Every size is known before anything is allocated, so that a call reserves
+// memory first and allocates it afterwards. A reservation is only a number: the
+// budget allocates nothing.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@ namespace locus::server {
 // Thread-safe.
 class MemoryBudget {
  public:
-  // What one call holds. Gives everything back when it dies. Must not outlive
-  // the budget.
+  // The memory that one call has reserved; the destructor releases it. Must not
+  // outlive the budget.
   class Reservation {
    public:
     explicit Reservation(MemoryBudget* budget) : budget_(budget) {}
@@ -24,10 +24,9 @@ class MemoryBudget {
     Reservation(const Reservation&) = delete;
     Reservation& operator=(const Reservation&) = delete;
 
-    // Adds to what the call holds. RESOURCE_EXHAUSTED (limit
-    // `memory_budget_bytes`) if the call could not have that much on an idle
-    // server; UNAVAILABLE if it is only too much just now. `bytes` is not
-    // negative.
+    // Reserves `bytes` more, which must not be negative. Returns
+    // RESOURCE_EXHAUSTED (limit `memory_budget_bytes`) if the call does not fit
+    // even on an idle server, and UNAVAILABLE if other calls hold the memory.
     absl::Status Grow(int64_t bytes);
 
     int64_t bytes() const { return bytes_; }

@@ -13,8 +13,8 @@
 namespace locus::server {
 namespace {
 
-// The extents of a sequence and of heads, counted from the last axis; 0: the
-// tensor has none.
+// Which axes of a tensor are positions and heads, counted from the last axis; 0
+// if the tensor has no such axis.
 struct Axes {
   int length = 0;
   int heads = 0;
@@ -28,7 +28,7 @@ class Checker {
               const Axes& axes = {}) {
     int64_t elements = 1;
     for (const int64_t extent : tensor.shape()) {
-      // What is negative or overflows was refused before.
+      // Negative extents and overflows were rejected earlier.
       elements = CheckedMul(elements, extent).value_or(0);
     }
     Check(absl::StrCat(field, ".shape"), "elements", elements, "max_elements",
@@ -37,9 +37,8 @@ class Checker {
     Heads(absl::StrCat(field, ".shape"), Extent(tensor, axes.heads));
   }
 
-  // Every tensor in `message`, wherever it is: tables of schemes and weights of
-  // modules count like any other. `path` is the message's own; empty: it is the
-  // request.
+  // Checks every tensor in `message`, including tables of schemes and weights
+  // of modules. `path` is the field path of the message, empty for the request.
   void Tensors(const std::string& path,
                const google::protobuf::Message& message) {
     if (message.GetDescriptor() == v1::Tensor::descriptor()) {

@@ -1,4 +1,4 @@
-// How large one call may be that has nothing else wrong with it.
+// Size limits of one request: elements, positions and heads.
 #pragma once
 
 #include "absl/status/status.h"
@@ -8,15 +8,14 @@
 
 namespace locus::server {
 
-// RESOURCE_EXHAUSTED with the field and the limit if a tensor has too many
-// elements, a sequence is too long, or there are too many heads. `on_scores`:
-// the input is one of scores.
+// Returns RESOURCE_EXHAUSTED, with the field and the limit, if a tensor has too
+// many elements, a sequence is too long, or there are too many heads.
+// `on_scores` says that the input is a tensor of scores.
 absl::Status CheckLimits(const ServerOptions& limits,
                          const v1::EncodeRequest& request, bool on_scores);
 absl::Status CheckLimits(const ServerOptions& limits,
                          const v1::AttendRequest& request);
-// Of other requests: the same for all tensors they have, such as the tables of
-// schemes.
+// Checks all tensors of any other request, such as the tables of schemes.
 absl::Status CheckTensors(const ServerOptions& limits,
                           const google::protobuf::Message& request);
 

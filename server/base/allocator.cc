@@ -12,7 +12,8 @@ namespace locus::server {
 void PrepareAllocator() {
   SetAskForHugePages(&PreferHugePages);
 #ifdef LOCUS_TCMALLOC
-  // It would give back what the next large call takes again.
+  // Disables the gradual release of free memory: the next large call would
+  // request the same memory again.
   MallocExtension::instance()->SetMemoryReleaseRate(0);
 #endif
 }
@@ -28,7 +29,8 @@ void TrimFreedMemory() {
   const int64_t excess = excess_bytes();
   if (excess <= 0) return;
   allocator->ReleaseToSystem(static_cast<size_t>(excess));
-  // What it gave back beyond an earlier wish counts for this one.
+  // tcmalloc releases whole spans and credits any surplus to the next request,
+  // so that ReleaseToSystem() may release nothing.
   if (excess_bytes() > 0) allocator->ReleaseFreeMemory();
 #endif
 }
@@ -38,7 +40,7 @@ void PreferHugePages(void* data, size_t bytes) {
   const uintptr_t first =
       (start + kHugePageBytes - 1) / kHugePageBytes * kHugePageBytes;
   const uintptr_t last = (start + bytes) / kHugePageBytes * kHugePageBytes;
-  // Where this fails there are none, and ordinary pages do.
+  // An error is ignored: without huge pages, default pages are used.
   if (first < last) {
     madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
   }

@@ -1,11 +1,12 @@
-// How much freed memory the process keeps for the next call, and in what pages.
+// Allocator settings of the process: retention of freed memory, and huge pages.
 //
-// By itself glibc gives the memory of every large message back to the system
-// and takes it anew for the next one, a page fault for each 4 KiB, which costs
-// more than to copy it (see core/simd/huge_pages.h). And gRPC takes and frees
-// dozens of small pieces for a call, here on one thread and there on another.
-// So memory comes from tcmalloc, which keeps what is freed, but no more than
-// kKeptBytes once calls are done. Sanitizers bring an allocator of their own.
+// locusd uses tcmalloc, because glibc returns the memory of every large message
+// to the system, which costs a page fault per 4 KiB when the next message
+// arrives. The server keeps up to kKeptBytes of freed memory after a large call
+// and returns the rest. See docs/adr/ for the measurements. Sanitizer builds
+// use the sanitizer's allocator, which manages freed memory itself.
+//
+// All functions are thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -13,17 +14,18 @@
 
 namespace locus::server {
 
-// Most of what messages of 32 MiB need finds its pages there.
+// Max freed memory that the process keeps for later calls. Enough for most
+// buffers of a call with messages of 32 MiB.
 inline constexpr int64_t kKeptBytes = int64_t{80} << 20;
 
-// For the whole process, at its start.
+// Configures the allocator of the process. Call it once, at the start.
 void PrepareAllocator();
 
-// Gives freed memory beyond kKeptBytes back. Large calls ask for it when they
-// end.
+// Returns freed memory above kKeptBytes to the system. Large calls do this when
+// they end.
 void TrimFreedMemory();
 
-// Asks for huge pages wherever they fit into the memory.
+// Requests huge pages for all aligned huge pages within the buffer `data`.
 void PreferHugePages(void* data, size_t bytes);
 
 }  // namespace locus::server

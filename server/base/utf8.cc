@@ -7,6 +7,7 @@ namespace {
 
 bool IsContinuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
 
+// Length of a character by its first byte; 0 if no character begins with it.
 size_t LengthByLead(uint8_t lead) {
   if (lead < 0x80) return 1;
   if (lead >= 0xc2 && lead < 0xe0) return 2;
@@ -15,8 +16,8 @@ size_t LengthByLead(uint8_t lead) {
   return 0;
 }
 
-// The second byte is what tells overlong forms, surrogates and code points
-// beyond U+10FFFF apart.
+// The second byte distinguishes valid characters from overlong forms,
+// surrogates and code points above U+10FFFF (RFC 3629, section 4).
 bool IsSecondAllowed(uint8_t lead, uint8_t second) {
   switch (lead) {
     case 0xe0:

@@ -1,4 +1,4 @@
-// Telling text from bytes.
+// Decoding of single UTF-8 characters.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,18 @@
 
 namespace locus::server {
 
-// How many bytes the well-formed UTF-8 character at the start of `text` takes;
-// 0 if there is none (RFC 3629: no overlong forms, no surrogates).
+// Returns the length in bytes of the first character of `text`, or 0 if `text`
+// is empty or does not begin with well-formed UTF-8 (RFC 3629: no overlong
+// forms, no surrogates).
 size_t Utf8Length(absl::string_view text);
 
-// The code point of a character of which Utf8Length found the length.
+// Returns the code point of `character`, which must be exactly one well-formed
+// character, as measured by Utf8Length().
 uint32_t CodePointOf(absl::string_view character);
 
-// Whether a character could make a line look like something else: controls (C0,
-// DEL, C1), ends of lines and paragraphs, and marks that turn the direction of
-// what follows.
+// Returns true for characters that can disguise a line of text: control
+// characters (C0, DEL, C1), line and paragraph separators, and bidirectional
+// formatting characters.
 bool IsDeceptive(uint32_t code_point);
 
 }  // namespace locus::server

@@ -4,6 +4,8 @@
 
 namespace locus::server {
 
+absl::string_view Version() { return LOCUS_VERSION; }
+
 std::string VersionLine() {
   return "locusd " LOCUS_VERSION " (commit " LOCUS_COMMIT "; " LOCUS_BUILD ")";
 }

@@ -15,7 +15,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "server/rpc/status.h"
+#include "server/base/printable.h"
 
 namespace locus::server {
 namespace {
@@ -23,7 +23,7 @@ namespace {
 absl::Status Malformed(absl::string_view text) {
   return absl::InvalidArgumentError(
       absl::StrCat("\"", Printable(text, 200),
-                   "\" is no address; it must be host:port with a port from 0 "
+                   "\" is not an address; must be host:port with a port from 0 "
                    "to 65535, such as 127.0.0.1:50051 or [::1]:50051"));
 }
 

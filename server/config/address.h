@@ -1,4 +1,4 @@
-// Addresses to listen on.
+// Addresses that the server listens on.
 #pragma once
 
 #include <string>
@@ -10,19 +10,19 @@
 namespace locus::server {
 
 struct Address {
-  std::string host;
+  std::string host;  // without brackets
   int port = 0;
 };
 
-// Takes host:port apart: a name, an IPv4 address, or an IPv6 address in
-// brackets, and a port from 0 to 65535.
+// Parses host:port. The host is a name, an IPv4 address, or an IPv6 address in
+// brackets; the port is a number from 0 to 65535. Does not resolve names.
 absl::StatusOr<Address> ParseAddress(absl::string_view text);
 
-// Whether RPCs can be served there: host:port, or unix:/path.
+// Returns OK if `text` is an address for RPCs: host:port, or unix:/path.
 absl::Status CheckListenAddress(absl::string_view text);
 
-// Whether only this machine reaches what is served there: a socket in the file
-// system, a loopback address, or nowhere at all.
+// Returns true if other machines cannot reach `text`: it is a loopback address,
+// a Unix domain socket, or empty (not served at all).
 bool IsLocalAddress(absl::string_view text);
 
 }  // namespace locus::server

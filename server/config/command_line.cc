@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -16,28 +17,27 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
-#include "server/config/flag_docs.h"
-#include "server/rpc/status.h"
-#include "server/config/validate.h"
+#include "server/base/printable.h"
 #include "server/base/version.h"
+#include "server/config/flag_docs.h"
+#include "server/config/validate.h"
 
 namespace locus::server {
 namespace {
 
 constexpr char kFlagFile[] = "flagfile";
-constexpr char kFlagFileHelp[] =
-    "read flags from a file, one name=value per line";
+constexpr char kFlagFileHelp[] = "file with flags, one name=value per line";
 
 constexpr char kExamples[] = R"(
-Every flag is also an environment variable (--max-queued-calls is
-LOCUS_MAX_QUEUED_CALLS) and a line of the flag file (max-queued-calls=64).
-A flag wins over a variable, a variable over the file. Sizes take KiB, MiB
-and GiB.
+Every flag can also be set by an environment variable (--max-queued-calls is
+LOCUS_MAX_QUEUED_CALLS) or by a line of the flag file (max-queued-calls=64).
+Flags take precedence over variables, and variables over the file. Sizes
+accept the suffixes KiB, MiB, GiB and TiB.
 
 Examples:
-  locusd                                  loopback, all processors
+  locusd                                  on loopback, with all processors
   locusd --listen=0.0.0.0:50051 --http=0.0.0.0:9464
-  locusd --listen=127.0.0.1:0             a free port; the log has it
+  locusd --listen=127.0.0.1:0             on a free port, given in the log
   locusd --listen=unix:/run/locus.sock --http=
   locusd --listen=0.0.0.0:50051 --tls-cert=server.pem --tls-key=server.key \
          --auth-tokens=tokens --auth-exempt=health
@@ -70,7 +70,7 @@ absl::Status ParseInto(absl::string_view text, bool* value) {
   return BadValue(text, "true or false");
 }
 
-// Bytes, with a suffix of 1024 or its powers.
+// Parses a size in bytes, with an optional suffix from KiB to TiB.
 absl::Status ParseInto(absl::string_view text, int64_t* value) {
   static constexpr std::pair<absl::string_view, int> kSuffixes[] = {
       {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
@@ -91,6 +91,8 @@ absl::Status ParseInto(absl::string_view text, int64_t* value) {
   return absl::OkStatus();
 }
 
+// One flag: its name without dashes, its help text, which ends with the default
+// in square brackets, and a function that parses a value into the options.
 struct Flag {
   const char* name;
   const char* help;
@@ -108,74 +110,87 @@ const std::vector<Flag>& Flags() {
   using O = ServerOptions;
   static const auto* const flags = new std::vector<Flag>{
       MakeFlag("listen", &O::listen,
-               "where RPCs are served: host:port or unix:/path "
-               "[127.0.0.1:50051]"),
+               "address for RPCs: host:port or unix:/path [127.0.0.1:50051]"),
       MakeFlag("http", &O::http,
-               "where /metrics, /healthz and /readyz are served; empty: "
-               "nowhere [127.0.0.1:9464]"),
+               "address for /metrics, /healthz and /readyz; empty: not served "
+               "[127.0.0.1:9464]"),
       MakeFlag("tls-cert", &O::tls_cert,
-               "certificate chain in PEM form; read again when it changes"),
-      MakeFlag("tls-key", &O::tls_key, "its private key in PEM form"),
+               "certificate chain (PEM); reloaded when the file changes"),
+      MakeFlag("tls-key", &O::tls_key,
+               "private key of --tls-cert (PEM, without a password)"),
       MakeFlag("tls-client-ca", &O::tls_client_ca,
-               "clients must show a certificate of one of these authorities"),
+               "certificate authorities (PEM); clients must present a "
+               "certificate issued by one of them"),
       MakeFlag("auth-tokens", &O::auth_tokens,
-               "file of bearer tokens, one per line; every call needs one"),
+               "file with bearer tokens, one per line; every call must present "
+               "one of them"),
       MakeFlag("auth-exempt", &O::auth_exempt,
-               "what needs no token: health, reflection, metrics, with commas"),
+               "comma-separated list of parts that need no token: health, "
+               "reflection, metrics"),
       MakeFlag("allow-plaintext-tokens", &O::allow_plaintext_tokens,
-               "take tokens without TLS from other machines [false]"),
+               "accept tokens from other machines without TLS [false]"),
       MakeFlag("max-connections", &O::max_connections,
-               "connections at once; more are hung up on; 0: as many as there "
-               "are descriptors for, at most 10000 [0]"),
-      MakeFlag("max-connection-idle-seconds", &O::max_connection_idle_seconds,
-               "when an unused connection is closed; 0: never [1800]"),
+               "max open connections; further ones are closed; 0: as many as "
+               "the file descriptors allow, at most 10000 [0]"),
+      MakeFlag(
+          "max-connection-idle-seconds", &O::max_connection_idle_seconds,
+          "close connections that are idle for this time; 0: never [1800]"),
       MakeFlag("max-connection-age-seconds", &O::max_connection_age_seconds,
-               "when any connection is closed; 0: never [0]"),
+               "close connections of this age; 0: never [0]"),
       MakeFlag("max-streams", &O::max_streams,
-               "calls of one connection at once; more wait [100]"),
+               "max concurrent calls per connection; further calls wait in the "
+               "client [100]"),
       MakeFlag("max-metadata-bytes", &O::max_metadata_bytes,
-               "metadata of a call [16KiB]"),
+               "max total metadata of a call [16KiB]"),
       MakeFlag("threads", &O::threads,
-               "threads that compute; 0: all processors [0]"),
+               "compute threads; 0: one per available processor [0]"),
       MakeFlag("max-queued-calls", &O::max_queued_calls,
-               "calls that may wait; more are refused [1000]"),
+               "max waiting calls; further calls are rejected [1000]"),
       MakeFlag("max-queue-seconds", &O::max_queue_seconds,
-               "longest wait that is expected of a call; longer: refused [2]"),
+               "max expected wait of a call; calls that would wait longer are "
+               "rejected [2]"),
       MakeFlag("max-message-bytes", &O::max_message_bytes,
-               "largest message in or out [512MiB]"),
+               "max size of a received or sent message [512MiB]"),
       MakeFlag("memory-budget-bytes", &O::memory_budget_bytes,
-               "memory of all calls; 0: half of what there is [0]"),
+               "max memory of all calls together; 0: half of the available "
+               "memory [0]"),
       MakeFlag("max-call-bytes", &O::max_call_bytes,
-               "memory of one call; 0: all of the budget [0]"),
+               "max memory of one call; 0: --memory-budget-bytes [0]"),
       MakeFlag("max-call-flops", &O::max_call_flops,
-               "multiplications and additions of one call; 0: about ten "
-               "minutes of them [0]"),
+               "max multiplications and additions of one call; 0: about ten "
+               "minutes of computing [0]"),
       MakeFlag("max-elements", &O::max_elements,
-               "elements of a tensor; 0: as many as fit into one call [0]"),
+               "max elements of a tensor; 0: as many floats as fit into "
+               "--max-call-bytes [0]"),
       MakeFlag("max-length", &O::max_length,
-               "positions of a sequence; 0: as --max-elements [0]"),
-      MakeFlag("max-heads", &O::max_heads, "heads of a call [4096]"),
+               "max positions of a sequence; 0: --max-elements [0]"),
+      MakeFlag("max-heads", &O::max_heads,
+               "max attention heads of a call [4096]"),
       MakeFlag("grace-seconds", &O::grace_seconds,
-               "time to finish calls after SIGTERM [20]"),
+               "max time to finish calls in flight after SIGTERM [20]"),
       MakeFlag("max-evaluations", &O::max_evaluations,
-               "evaluations at once; more are refused, 0: all [2]"),
+               "max concurrent evaluations; further ones are rejected; 0: all "
+               "are rejected [2]"),
       MakeFlag("max-evaluation-flops", &O::max_evaluation_flops,
-               "largest evaluation, in multiplications and additions [2e14]"),
+               "max multiplications and additions of an evaluation [2e14]"),
       MakeFlag("background-evaluations", &O::background_evaluations,
-               "evaluations yield to all other work of the machine [true]"),
-      MakeFlag("log-calls", &O::log_calls, "log a line per call [true]")};
+               "run evaluations at the lowest priority, so that they yield to "
+               "all other work on the machine [true]"),
+      MakeFlag("log-calls", &O::log_calls, "write a log line per call [true]")};
   return *flags;
 }
 
-std::vector<FlagText> FlagTexts() {
-  std::vector<FlagText> texts;
+std::vector<FlagHelp> AllFlagHelp() {
+  std::vector<FlagHelp> texts;
   for (const Flag& flag : Flags()) texts.push_back({flag.name, flag.help});
   texts.push_back({kFlagFile, kFlagFileHelp});
   return texts;
 }
 
+// Values as text, by the name of the flag.
 using Values = std::map<std::string, std::string>;
 
+// The environment variable of a flag.
 std::string VariableName(absl::string_view flag) {
   return absl::StrCat(
       "LOCUS_", absl::AsciiStrToUpper(absl::StrReplaceAll(flag, {{"-", "_"}})));
@@ -204,7 +219,7 @@ absl::StatusOr<Values> ReadFlagFile(const std::string& path) {
     if (equals == absl::string_view::npos || !IsFlag(name)) {
       return absl::InvalidArgumentError(
           absl::StrCat(Printable(path, 200), ":", number, ": \"",
-                       Printable(line, 200), "\" sets no flag"));
+                       Printable(line, 200), "\" does not set a flag"));
     }
     values[name] =
         std::string(absl::StripLeadingAsciiWhitespace(line.substr(equals + 1)));
@@ -213,31 +228,35 @@ absl::StatusOr<Values> ReadFlagFile(const std::string& path) {
   return values;
 }
 
-// A value, and where it was found, for the error.
-struct Found {
+// The value of a flag, and its source for error messages.
+struct FlagValue {
   std::string value;
   std::string source;
 };
 
-std::optional<Found> Find(const std::string& name, const Values& flags,
-                          const Environment& environment, const Values& file,
-                          const std::string& path) {
+// Returns the value with the highest precedence, or nullopt if the flag is not
+// set anywhere.
+std::optional<FlagValue> FindValue(const std::string& name, const Values& flags,
+                                   const Environment& environment,
+                                   const Values& file,
+                                   const std::string& path) {
   if (const auto flag = flags.find(name); flag != flags.end()) {
-    return Found{flag->second, absl::StrCat("--", name)};
+    return FlagValue{flag->second, absl::StrCat("--", name)};
   }
   const std::string variable = VariableName(name);
-  if (auto value = environment(variable)) return Found{*value, variable};
+  if (auto value = environment(variable)) return FlagValue{*value, variable};
   if (const auto line = file.find(name); line != file.end()) {
-    return Found{line->second, absl::StrCat("--", name, " in ", path)};
+    return FlagValue{line->second, absl::StrCat("--", name, " in ", path)};
   }
   return std::nullopt;
 }
 
-// CLI11 takes `--http=` for a flag without a value, so that an empty value has
-// to travel as something else.
+// CLI11 parses `--http=` as a flag without a value, so empty values are
+// replaced with this placeholder while it parses.
 constexpr char kEmptyValue[] = "\x01";
 
-// In the order that CLI11 wants, from the back.
+// Converts arguments to the form that CLI11 expects: in reverse order, and with
+// kEmptyValue for empty values.
 std::vector<std::string> ForParser(const std::vector<std::string>& arguments) {
   std::vector<std::string> result(arguments.rbegin(), arguments.rend());
   for (std::string& argument : result) {
@@ -248,7 +267,8 @@ std::vector<std::string> ForParser(const std::vector<std::string>& arguments) {
   return result;
 }
 
-// What was given on the command line, or the text to print instead.
+// Parses the command line into `values`. Returns the text to print if a flag
+// such as --help asks for one, else nullopt.
 absl::StatusOr<std::optional<std::string>> ReadArguments(
     const std::vector<std::string>& arguments, Values* values) {
   CLI::App app("locusd: positional encodings and attention as a service",
@@ -265,10 +285,11 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
   for (const Flag& flag : Flags()) add(flag.name, flag.help);
   add(kFlagFile, kFlagFileHelp);
   std::string shell;
-  app.add_option("--completion", shell, "print a script that completes flags")
-      ->type_name("bash");
+  app.add_option("--completion", shell,
+                 "print a completion script for bash, zsh or fish")
+      ->type_name("SHELL");
   bool manual = false;
-  app.add_flag("--manual", manual, "print the manual page, for man");
+  app.add_flag("--manual", manual, "print the manual page in man format");
   try {
     app.parse(ForParser(arguments));
   } catch (const CLI::CallForHelp&) {
@@ -279,9 +300,9 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
     return absl::InvalidArgumentError(
         absl::StrCat(Printable(error.what(), 400), "; see locusd --help"));
   }
-  if (manual) return ManualPage(FlagTexts(), kExamples);
+  if (manual) return ManualPage(AllFlagHelp(), kExamples);
   if (!shell.empty()) {
-    std::string script = Completion(shell, FlagTexts());
+    std::string script = Completion(shell, AllFlagHelp());
     if (!script.empty()) return script;
     return absl::InvalidArgumentError(
         absl::StrCat("--completion: \"", Printable(shell, 200),
@@ -313,12 +334,12 @@ absl::StatusOr<Command> ParseCommandLine(
 
   Values file;
   std::string path;
-  if (const auto found = Find(kFlagFile, flags, environment, {}, "")) {
+  if (const auto found = FindValue(kFlagFile, flags, environment, {}, "")) {
     path = found->value;
     LOCUS_ASSIGN_OR_RETURN(file, ReadFlagFile(path));
   }
   for (const Flag& flag : Flags()) {
-    const auto found = Find(flag.name, flags, environment, file, path);
+    const auto found = FindValue(flag.name, flags, environment, file, path);
     if (!found.has_value()) continue;
     if (const absl::Status set = flag.set(found->value, &command.options);
         !set.ok()) {

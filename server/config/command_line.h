@@ -1,9 +1,9 @@
 // Options from the command line, the environment and a flag file.
 //
-// Each option is a flag (--max-queued-calls), a variable
-// (LOCUS_MAX_QUEUED_CALLS) and a line of a flag file (max-queued-calls=9, with
-// or without dashes in front; # begins a comment). A flag wins over a variable,
-// a variable over the file, the file over the default.
+// Each option is a flag (--max-queued-calls=9), an environment variable
+// (LOCUS_MAX_QUEUED_CALLS=9) and a line of a flag file (max-queued-calls=9,
+// with or without leading dashes; # starts a comment). Flags take precedence
+// over variables, variables over the file, and the file over the defaults.
 #pragma once
 
 #include <functional>
@@ -16,18 +16,22 @@
 
 namespace locus::server {
 
-// What to do: run with the options, or print the text and be done.
+// The result of parsing. If `text` is set (--help, --version, --manual,
+// --completion), the program prints it and exits; otherwise it starts a server
+// with `options`, which are valid.
 struct Command {
   ServerOptions options;
   std::optional<std::string> text;
 };
 
-// The value of an environment variable; nothing if it is not set.
+// Returns the value of an environment variable, or nullopt if it is not set.
 using Environment =
     std::function<std::optional<std::string>(const std::string& name)>;
+// The environment of this process.
 Environment ProcessEnvironment();
 
-// `arguments` are without the program's name. Errors are one line.
+// Parses `arguments`, which do not contain the program's name. INVALID_ARGUMENT
+// names the flag, variable or line of the file, in one line of text.
 absl::StatusOr<Command> ParseCommandLine(
     const std::vector<std::string>& arguments, const Environment& environment);
 

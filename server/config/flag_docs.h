@@ -1,4 +1,4 @@
-// What packages install beside locusd, made of its own flags.
+// Manual page and shell completions of locusd, generated from its flags.
 #pragma once
 
 #include <string>
@@ -8,19 +8,20 @@
 
 namespace locus::server {
 
-struct FlagText {
+// Name and help text of a flag.
+struct FlagHelp {
   std::string name;  // without dashes
   std::string help;
 };
 
-// The page of section 8, in the language of man. `notes` come at the end, as
-// they are.
-std::string ManualPage(const std::vector<FlagText>& flags,
+// Returns the manual page locusd(8) in man format. `notes` are appended
+// verbatim, as a section of their own.
+std::string ManualPage(const std::vector<FlagHelp>& flags,
                        absl::string_view notes);
 
-// A script that completes the flags in bash, zsh or fish; empty for any other
-// shell.
+// Returns a script that completes the flags in `shell` (bash, zsh or fish), or
+// an empty string for any other shell.
 std::string Completion(absl::string_view shell,
-                       const std::vector<FlagText>& flags);
+                       const std::vector<FlagHelp>& flags);
 
 }  // namespace locus::server

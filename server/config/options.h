@@ -1,4 +1,4 @@
-// How locusd is told to run.
+// The options of a server.
 #pragma once
 
 #include <cstdint>
@@ -6,65 +6,88 @@
 
 namespace locus::server {
 
-// Defaults are safe on any machine: loopback only, limits from the hardware.
+// Every option is a flag of locusd; docs/configuration.md lists them. The
+// defaults are safe on any machine: the server listens on loopback only and
+// derives its limits from the hardware. Validate() checks the values, and
+// WithDefaults() replaces zeros that stand for a default of the machine.
 struct ServerOptions {
-  // Where the RPCs are served; empty: nowhere but in this process. Port 0
-  // takes a free one.
+  // Address for RPCs: host:port or unix:/path. Port 0 selects a free port. If
+  // empty, only the in-process channel is served.
   std::string listen = "127.0.0.1:50051";
-  // Where /metrics, /healthz and /readyz are served; empty: nowhere.
+  // Address for /metrics, /healthz and /readyz; not served if empty.
   std::string http = "127.0.0.1:9464";
-  // Certificate and key in PEM form; empty: plaintext. Clients need one of
-  // `tls_client_ca` unless that is empty.
+
+  // Files of the certificate chain and its private key (PEM). If empty, RPCs
+  // use plaintext.
   std::string tls_cert;
   std::string tls_key;
+  // File of certificate authorities (PEM). If set, clients must present a
+  // certificate issued by one of them.
   std::string tls_client_ca;
-  // A file of bearer tokens, one of which every call needs; empty: none does.
+
+  // File of bearer tokens, one per line. If set, every call must present one.
   std::string auth_tokens;
-  // What needs none all the same: health, reflection, metrics, with commas.
+  // Comma-separated list of parts that need no token: health, reflection,
+  // metrics.
   std::string auth_exempt;
-  // Whether tokens may come in plaintext from another machine.
+  // Whether tokens are accepted from other machines without TLS.
   bool allow_plaintext_tokens = false;
-  // Connections at once; more are hung up on. 0: as many as the process has
-  // descriptors for, at most 10000.
+
+  // Max open connections; the server closes further ones. 0: as many as the
+  // file descriptors of the process allow, at most 10000.
   int max_connections = 0;
-  // When one that nobody uses is closed; when any is, so that clients balance
-  // anew and show certificates anew. 0: never.
+  // Time after which an idle connection is closed; 0: never.
   double max_connection_idle_seconds = 1800;
+  // Age at which any connection is closed, so that clients balance their load
+  // and present their certificates again; 0: never.
   double max_connection_age_seconds = 0;
-  // Calls of one connection at once; more wait in the client, where they cost
-  // us nothing. Fewer than wait here, so that one connection alone is hardly
-  // ever refused; as many as HTTP/2 recommends at least.
+  // Max concurrent calls per connection. Further calls wait in the client,
+  // where they cost the server nothing. The default is the minimum that HTTP/2
+  // recommends, and below `max_queued_calls`, so that a single connection
+  // rarely fills the queue.
   int max_streams = 100;
-  // What a caller's metadata may have together.
+  // Max total size of the metadata of a call.
   int64_t max_metadata_bytes = int64_t{16} << 10;
-  // Threads that compute; 0: as many as the machine, or its cgroup, grants.
+
+  // Compute threads; 0: as many as the machine and its cgroup allow.
   int threads = 0;
-  // Calls that may wait for a thread; more are refused as UNAVAILABLE.
+  // Max calls that wait for a compute slot. Further calls are rejected with
+  // UNAVAILABLE.
   int max_queued_calls = 1000;
-  // How long a call may be expected to wait; longer ones are refused, too.
+  // Max expected wait of a call. A call that would wait longer is rejected with
+  // UNAVAILABLE.
   double max_queue_seconds = 2;
-  // The largest message received or sent.
+
+  // Max size of a received or sent message.
   int64_t max_message_bytes = int64_t{512} << 20;
-  // All calls together; 0: half of the memory of the machine or its cgroup.
+  // Max memory of all calls together; 0: half of the memory of the machine or
+  // its cgroup.
   int64_t memory_budget_bytes = 0;
-  // One call: memory, 0: all of the budget; multiplications and additions, 0:
-  // ten minutes of what the threads do at least; elements of a tensor, 0: as
-  // many floats as its memory holds; positions of a sequence, 0: as many as a
-  // tensor has elements; heads.
+  // Max memory of one call; 0: `memory_budget_bytes`.
   int64_t max_call_bytes = 0;
+  // Max multiplications and additions of one call; 0: ten minutes of all
+  // threads on a slow processor.
   double max_call_flops = 0;
+  // Max elements of a tensor; 0: as many floats as fit into `max_call_bytes`.
   int64_t max_elements = 0;
+  // Max positions of a sequence; 0: `max_elements`.
   int64_t max_length = 0;
+  // Max attention heads of a call.
   int64_t max_heads = 4096;
-  // How long calls in flight may take to finish once shutdown was asked for.
+
+  // Max time for calls in flight to finish during a shutdown.
   double grace_seconds = 20;
-  // Evaluations at once; more are refused as UNAVAILABLE. 0: none at all.
+
+  // Max concurrent evaluations. Further ones are rejected with UNAVAILABLE. 0:
+  // the server runs no evaluations.
   int max_evaluations = 2;
-  // The largest evaluation, in multiplications and additions.
+  // Max multiplications and additions of an evaluation.
   double max_evaluation_flops = 2e14;
-  // Whether evaluations yield to everything else that runs on the machine.
+  // Whether evaluations run at the lowest priority of the operating system, so
+  // that they yield to all other work on the machine.
   bool background_evaluations = true;
-  // One line per call on standard error.
+
+  // Whether to write a log line to standard error for each call.
   bool log_calls = true;
 };
 

@@ -10,7 +10,7 @@
 
 namespace locus::server {
 
-bool Notify(absl::string_view state) {
+bool SdNotify(absl::string_view state) {
   const char* const name = std::getenv("NOTIFY_SOCKET");
   if (name == nullptr || name[0] == '\0') return true;
   sockaddr_un address{};
@@ -21,7 +21,8 @@ bool Notify(absl::string_view state) {
     return false;
   }
   std::memcpy(address.sun_path, name, length);
-  // An @ stands for the byte that begins the names which no file system has.
+  // A leading @ denotes the abstract namespace, whose names begin with a zero
+  // byte (unix(7)).
   if (name[0] == '@') address.sun_path[0] = '\0';
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return false;

@@ -1,6 +1,7 @@
 #include "server/config/system_resources.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,11 @@ namespace {
 constexpr char kProcCgroup[] = "/proc/self/cgroup";
 constexpr char kCgroupRoot[] = "/sys/fs/cgroup";
 
+// File descriptors reserved for files, the HTTP port and gRPC itself. Each
+// connection takes two more.
+constexpr int kReservedDescriptors = 384;
+constexpr int kDefaultConnectionLimit = 10'000;
+
 std::string ReadFile(const std::string& path) {
   std::ifstream file(path);
   std::stringstream text;
@@ -29,8 +35,8 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-// The directories of a controller that this process is in, innermost first. A
-// limit of any of them binds.
+// Returns the directories of a cgroup controller that apply to this process,
+// innermost first. The limits of all of them apply.
 std::vector<std::string> CgroupDirectories(const std::string& proc_cgroup,
                                            const std::string& root,
                                            absl::string_view controller) {
@@ -40,7 +46,7 @@ std::vector<std::string> CgroupDirectories(const std::string& proc_cgroup,
         absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
     std::string base;
-    if (parts[1].empty()) {  // version 2
+    if (parts[1].empty()) {  // cgroup version 2
       base = root;
     } else {
       const std::vector<std::string> names = absl::StrSplit(parts[1], ',');
@@ -54,22 +60,25 @@ std::vector<std::string> CgroupDirectories(const std::string& proc_cgroup,
       directories.push_back(base + path);
       path.resize(path.rfind('/'));
     }
-    // Inside a container the path is often one of the host's, and the limit
-    // stands at the root.
+    // Inside a container the path is often that of the host, and the limit is
+    // found at the root of the mount.
     directories.push_back(base);
   }
   return directories;
 }
 
+// Reads a number from a file; the largest int64 if there is no limit.
 int64_t ReadLimit(const std::string& path) {
   int64_t limit = 0;
-  // "max" is no number; version 1 writes a huge one instead.
+  // Version 2 writes "max" if there is no limit, version 1 a very large number.
   if (!absl::SimpleAtoi(ReadFile(path), &limit) || limit <= 0) {
     return std::numeric_limits<int64_t>::max();
   }
   return limit;
 }
 
+// Reads a cpu.max file, "QUOTA PERIOD", as a number of processors; the largest
+// double if there is no limit.
 double ReadCpuMax(const std::string& path) {
   const std::vector<std::string> parts =
       absl::StrSplit(ReadFile(path), absl::ByAnyChar(" \n"));
@@ -124,6 +133,19 @@ int64_t AvailableMemoryBytes() {
       int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   return std::min(physical,
                   CgroupMemoryLimit(ReadFile(kProcCgroup), kCgroupRoot));
+}
+
+int MaxConnections() {
+  constexpr rlim_t kMaxDescriptors = 4'000'000;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kDefaultConnectionLimit;
+  const auto descriptors =
+      static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMaxDescriptors));
+  return std::max(1, (descriptors - kReservedDescriptors) / 2);
+}
+
+int DefaultMaxConnections() {
+  return std::min(MaxConnections(), kDefaultConnectionLimit);
 }
 
 }  // namespace locus::server

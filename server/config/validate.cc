@@ -9,8 +9,7 @@
 #include "core/base/status.h"
 #include "core/encoding/scheme.h"
 #include "server/config/address.h"
-#include "server/net/authentication.h"
-#include "server/net/listener.h"
+#include "server/config/auth_exemptions.h"
 #include "server/config/system_resources.h"
 
 namespace locus::server {
@@ -23,52 +22,59 @@ constexpr double kMaxQueueSeconds = 86400;
 constexpr int kMaxEvaluations = 64;
 constexpr double kMaxEvaluationFlops = 1e21;
 constexpr int kMaxConnections = 1'000'000;
-constexpr double kMaxConnectionSeconds = 86400 * 20;  // milliseconds in 31 bits
+// gRPC stores these times as milliseconds in 32 bits.
+constexpr double kMaxConnectionSeconds = 86400 * 20;
 constexpr int kMaxStreams = 1'000'000;
 
 template <typename T>
 absl::Status InRange(absl::string_view flag, T value, T min, T max) {
-  // Written so that a NaN is out of range.
+  // Both comparisons are false for NaN, so NaN is rejected.
   if (value >= min && value <= max) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(flag, " is ", value, "; must be from ", min, " to ", max));
 }
 
-absl::Status Flagged(absl::string_view flag, const absl::Status& status) {
+// Prefixes the message of an error with the name of the flag.
+absl::Status WithFlag(absl::string_view flag, const absl::Status& status) {
   if (status.ok()) return status;
   return absl::InvalidArgumentError(absl::StrCat(flag, ": ", status.message()));
 }
 
-absl::Status Needs(absl::string_view flag, absl::string_view other) {
+absl::Status RequiresFlag(absl::string_view flag, absl::string_view other) {
   return absl::InvalidArgumentError(absl::StrCat(flag, " needs ", other));
 }
 
-// Nothing is half safe: what is asked for in part is refused.
+// Rejects incomplete settings of TLS and tokens, so that a server is never less
+// secure than its operator intended.
 absl::Status ValidateSecurity(const ServerOptions& options) {
   const bool tls = !options.tls_cert.empty();
   const bool tokens = !options.auth_tokens.empty();
-  if (!tls && !options.tls_key.empty()) return Needs("--tls-key", "--tls-cert");
-  if (tls && options.tls_key.empty()) return Needs("--tls-cert", "--tls-key");
+  if (!tls && !options.tls_key.empty())
+    return RequiresFlag("--tls-key", "--tls-cert");
+  if (tls && options.tls_key.empty())
+    return RequiresFlag("--tls-cert", "--tls-key");
   if (!tls && !options.tls_client_ca.empty()) {
-    return Needs("--tls-client-ca", "--tls-cert and --tls-key");
+    return RequiresFlag("--tls-client-ca", "--tls-cert and --tls-key");
   }
   const auto exempt = ParseAuthExemptions(options.auth_exempt);
   if (!exempt.ok()) return exempt.status();
   if (!tokens && !options.auth_exempt.empty()) {
-    return Needs("--auth-exempt", "--auth-tokens");
+    return RequiresFlag("--auth-exempt", "--auth-tokens");
   }
   if (!tokens || options.allow_plaintext_tokens) return absl::OkStatus();
   if (!tls && !IsLocalAddress(options.listen)) {
     return absl::InvalidArgumentError(
-        "--auth-tokens: tokens would come to --listen in plaintext from other "
-        "machines; give --tls-cert and --tls-key, or say "
-        "--allow-plaintext-tokens=true if something else encrypts");
+        "--auth-tokens: other machines would send tokens to --listen in "
+        "plaintext; set --tls-cert and --tls-key, or "
+        "--allow-plaintext-tokens=true if another layer encrypts the traffic");
   }
   if (!exempt->metrics && !IsLocalAddress(options.http)) {
     return absl::InvalidArgumentError(
-        "--auth-tokens: tokens would come to --http in plaintext from other "
-        "machines; give --auth-exempt=metrics, an --http on loopback, or say "
-        "--allow-plaintext-tokens=true if something else encrypts");
+        "--auth-tokens: other machines would send tokens to --http in "
+        "plaintext; set --auth-exempt=metrics, or --http to a loopback "
+        "address, "
+        "or --allow-plaintext-tokens=true if another layer encrypts the "
+        "traffic");
   }
   return absl::OkStatus();
 }
@@ -78,20 +84,20 @@ absl::Status ValidateSecurity(const ServerOptions& options) {
 absl::Status Validate(const ServerOptions& options) {
   if (!options.listen.empty()) {
     LOCUS_RETURN_IF_ERROR(
-        Flagged("--listen", CheckListenAddress(options.listen)));
+        WithFlag("--listen", CheckListenAddress(options.listen)));
   }
   if (!options.http.empty()) {
     LOCUS_RETURN_IF_ERROR(
-        Flagged("--http", ParseAddress(options.http).status()));
+        WithFlag("--http", ParseAddress(options.http).status()));
   }
   LOCUS_RETURN_IF_ERROR(ValidateSecurity(options));
   LOCUS_RETURN_IF_ERROR(InRange("--max-connections", options.max_connections, 0,
                                 kMaxConnections));
-  if (options.max_connections > MostConnections()) {
+  if (options.max_connections > MaxConnections()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--max-connections is ", options.max_connections,
-                     "; the descriptors of the process (ulimit -n) allow ",
-                     MostConnections()));
+                     "; the file descriptors of the process (ulimit -n) allow ",
+                     MaxConnections()));
   }
   for (const auto& [flag, value] :
        {std::pair{"--max-connection-idle-seconds",
@@ -108,7 +114,7 @@ absl::Status Validate(const ServerOptions& options) {
   LOCUS_RETURN_IF_ERROR(InRange("--threads", options.threads, 0, kMaxThreads));
   LOCUS_RETURN_IF_ERROR(InRange("--max-queued-calls", options.max_queued_calls,
                                 0, kMaxQueuedCalls));
-  // gRPC and protobuf count message sizes in 32 bits.
+  // gRPC and protobuf represent message sizes in 32 bits.
   LOCUS_RETURN_IF_ERROR(InRange("--max-message-bytes",
                                 options.max_message_bytes, int64_t{1024},
                                 int64_t{std::numeric_limits<int32_t>::max()}));
@@ -140,7 +146,7 @@ absl::Status Validate(const ServerOptions& options) {
 
 ServerOptions WithDefaults(ServerOptions options) {
   if (options.max_connections == 0) {
-    options.max_connections = UsualConnections();
+    options.max_connections = DefaultMaxConnections();
   }
   if (options.threads == 0) options.threads = AvailableCpus();
   if (options.memory_budget_bytes == 0) {
@@ -150,7 +156,8 @@ ServerOptions WithDefaults(ServerOptions options) {
     options.max_call_bytes = options.memory_budget_bytes;
   }
   if (options.max_call_flops == 0) {
-    constexpr double kFlopsPerSecond = 1e10;  // of one thread, any processor
+    // Throughput of one thread on a slow processor.
+    constexpr double kFlopsPerSecond = 1e10;
     constexpr double kSeconds = 600;
     options.max_call_flops = kFlopsPerSecond * kSeconds * options.threads;
   }

@@ -1,4 +1,4 @@
-// What options are allowed, and what their zeros mean.
+// Validation of server options, and defaults that depend on the machine.
 #pragma once
 
 #include "absl/status/status.h"
@@ -6,10 +6,13 @@
 
 namespace locus::server {
 
-// INVALID_ARGUMENT names the option as a flag, its value and what is allowed.
+// Returns OK if a server can start with `options`. Otherwise INVALID_ARGUMENT
+// names the flag of the first invalid option, its value and the allowed range.
+// Does not read the files that the options name.
 absl::Status Validate(const ServerOptions& options);
 
-// The options with every default of zero replaced by this machine's.
+// Returns `options` with each 0 that stands for a default of the machine
+// replaced by that default.
 ServerOptions WithDefaults(ServerOptions options);
 
 }  // namespace locus::server

@@ -1,5 +1,4 @@
-// A queue between one thread that makes things and one that takes them, with
-// room for so much and no more.
+// A bounded blocking queue between one producer and one consumer thread.
 #pragma once
 
 #include <chrono>
@@ -12,20 +11,25 @@
 
 namespace locus::server {
 
-// Thread-safe.
+// A FIFO queue whose items have weights, such as their size in bytes. Push()
+// blocks while the total weight would exceed the maximum, which applies
+// backpressure to the producer. The producer ends the queue with Finish(), the
+// consumer with Close(). Thread-safe.
 template <typename T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(int64_t max_weight) : max_weight_(max_weight) {}
 
-  // Waits for room, but not for ever; what is heavier than all the room there
-  // is waits until nothing else is in the queue. False if there was no room in
-  // time, and without waiting once the queue is closed.
-  bool Push(T item, int64_t weight, std::chrono::milliseconds patience) {
+  // Appends an item; blocks until there is room for it. An item heavier than
+  // the maximum is accepted when the queue is empty. Returns false if there is
+  // no room within the timeout, or the queue is closed.
+  bool Push(T item, int64_t weight, std::chrono::milliseconds timeout) {
     std::unique_lock lock(mutex_);
-    const bool has_room = changed_.wait_for(lock, patience, [&] {
+    ++blocked_pushes_;
+    const bool has_room = changed_.wait_for(lock, timeout, [&] {
       return closed_ || items_.empty() || weight_ + weight <= max_weight_;
     });
+    --blocked_pushes_;
     if (closed_ || !has_room) return false;
     weight_ += weight;
     items_.push_back({std::move(item), weight});
@@ -33,14 +37,16 @@ class BoundedQueue {
     return true;
   }
 
-  // Waits until Pop would not, but not for ever; whether it would not.
-  bool Await(std::chrono::milliseconds patience) const {
+  // Blocks until Pop() would return at once. Returns false if that is not the
+  // case within the timeout.
+  bool Await(std::chrono::milliseconds timeout) const {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, patience,
+    return changed_.wait_for(lock, timeout,
                              [&] { return finished_ || !items_.empty(); });
   }
 
-  // Waits for an item; none once the queue is finished and empty.
+  // Removes the first item; blocks until there is one. Returns nullopt once the
+  // queue is finished and empty.
   std::optional<T> Pop() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return finished_ || !items_.empty(); });
@@ -52,14 +58,16 @@ class BoundedQueue {
     return std::move(entry.item);
   }
 
-  // Nothing comes any more.
+  // Declares that no further item will be pushed.
   void Finish() {
     const std::lock_guard lock(mutex_);
     finished_ = true;
     changed_.notify_all();
   }
 
-  // Nothing is wanted any more: what is in the queue goes.
+  // Declares that no further item is wanted: discards the queued items, and
+  // makes all pushes fail, including those that are blocked. Pop() still blocks
+  // until Finish().
   void Close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
@@ -72,6 +80,12 @@ class BoundedQueue {
     return closed_;
   }
 
+  // The number of threads that are blocked in Push(). For tests.
+  int blocked_pushes() const {
+    const std::lock_guard lock(mutex_);
+    return blocked_pushes_;
+  }
+
  private:
   struct Entry {
     T item;
@@ -81,8 +95,10 @@ class BoundedQueue {
   const int64_t max_weight_;
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
+  // All members below are guarded by mutex_.
   std::deque<Entry> items_;
   int64_t weight_ = 0;
+  int blocked_pushes_ = 0;
   bool finished_ = false;
   bool closed_ = false;
 };

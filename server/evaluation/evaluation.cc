@@ -18,7 +18,8 @@ class CoreEvaluation final : public Evaluation {
   int64_t scratch_bytes(int thread_count) const override {
     return job_.scratch_bytes(thread_count);
   }
-  absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool, const StopCheck& stop,
+  absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool,
+                                        const CancellationCheck& stop,
                                         EvaluationSink& sink) const override {
     return job_.Run(pool, stop, sink);
   }

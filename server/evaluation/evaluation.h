@@ -1,4 +1,4 @@
-// An evaluation as the server sees it: its price, and a way to run it.
+// An evaluation as the server sees it: its cost, and a way to run it.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/evaluation/evaluation.h"
 #include "core/parallel/cancellation.h"
 #include "core/parallel/thread_pool.h"
-#include "core/evaluation/evaluation.h"
 
 namespace locus::server {
 
-// What is used of core's EvaluationJob, which has the meaning of each. Tests
-// put others in its place.
+// Interface of an evaluation, with the members of core's EvaluationJob that the
+// server uses; see core/evaluation/evaluation.h for their meaning. Tests
+// implement it with fakes. Thread-safe.
 class Evaluation {
  public:
   virtual ~Evaluation() = default;
@@ -23,15 +24,16 @@ class Evaluation {
   virtual std::string WhatFits(double max_flops) const = 0;
   virtual int64_t scratch_bytes(int thread_count) const = 0;
   virtual absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool,
-                                                const StopCheck& stop,
+                                                const CancellationCheck& stop,
                                                 EvaluationSink& sink) const = 0;
 };
 
+// Creates an evaluation, or returns why the settings or schemes are invalid.
 using MakeEvaluation =
     std::function<absl::StatusOr<std::unique_ptr<Evaluation>>(
         EvaluationSettings settings, std::vector<EvaluatedScheme> schemes)>;
 
-// Core's.
+// Creates an evaluation that runs a EvaluationJob of core.
 absl::StatusOr<std::unique_ptr<Evaluation>> MakeCoreEvaluation(
     EvaluationSettings settings, std::vector<EvaluatedScheme> schemes);
 

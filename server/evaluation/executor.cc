@@ -9,50 +9,54 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "server/rpc/status.h"
+#include "server/admission/rejection.h"
 
 namespace locus::server {
 
-Background::Background(int threads, int max_running, Priority priority)
+EvaluationExecutor::EvaluationExecutor(int threads, int max_running,
+                                       Priority priority)
     : max_running_(max_running),
       priority_(priority),
       pool_(priority == Priority::kLowest ? std::max(1, threads - 1) : threads,
-            [this] { AdoptThread(); }) {}
+            [this] { ApplyPriority(); }) {}
 
-void Background::AdoptThread() const {
-  if (priority_ == Priority::kUsual) return;
-  constexpr int kNicest = 19;
+void EvaluationExecutor::ApplyPriority() const {
+  if (priority_ == Priority::kNormal) return;
+  constexpr int kMaxNiceness = 19;
   const sched_param no_priority{};
-  // Linux takes both for one thread, not the process.
+  // On Linux both calls apply to one thread, not to the process.
   if (sched_setscheduler(0, SCHED_IDLE, &no_priority) == 0) return;
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNicest);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)),
+              kMaxNiceness);
 }
 
-Background::Slot::~Slot() {
-  if (background_ != nullptr) background_->Leave();
+EvaluationExecutor::Slot::~Slot() {
+  if (executor_ != nullptr) executor_->Leave();
 }
 
-absl::StatusOr<Background::Slot> Background::Enter() {
+absl::StatusOr<EvaluationExecutor::Slot> EvaluationExecutor::Enter() {
   if (max_running_ == 0) {
-    return LimitExceeded("request", "max_evaluations",
-                         "max_evaluations is 0: this server does not evaluate");
+    return LimitExceeded(
+        "request", "max_evaluations",
+        "max_evaluations is 0, so this server runs no evaluations");
   }
   const std::lock_guard lock(mutex_);
   if (running_ >= max_running_) {
-    return Shed(ShedReason::kEvaluations,
-                absl::StrCat("max_evaluations is ", max_running_,
-                             ", and as many run already; try again"));
+    return Reject(
+        RejectReason::kEvaluations,
+        absl::StrCat("max_evaluations is ", max_running_,
+                     ", and that many evaluations are running; try again"));
   }
   ++running_;
   return Slot(this);
 }
 
-void Background::Leave() {
+void EvaluationExecutor::Leave() {
   const std::lock_guard lock(mutex_);
   --running_;
 }
 
-int Background::running() const {
+int EvaluationExecutor::running() const {
   const std::lock_guard lock(mutex_);
   return running_;
 }

@@ -1,20 +1,13 @@
-// Where evaluations run: beside the short calls, and behind them.
+// Threads for evaluations, at a priority below that of all other calls.
 //
-// An evaluation computes for minutes on every thread it gets, and short calls
-// must not notice. So it has threads of its own, none of the slots of
-// ComputeGate, and the lowest priority there is: a thread of a short call that
-// wakes up takes the processor from it at once (Linux's SCHED_IDLE, or nice 19
-// where that is not allowed). The price is that a server that is busy with
-// short calls hardly evaluates.
-//
-// It also leaves one processor alone, if there are several: on Linux 6.18 with
-// two of them, one call in a hundred waited for the scheduler's next tick
-// otherwise. `server_background_bench 5 real`, medians of the rounds' p99, in
-// milliseconds:
-//
-//            idle    evaluating on both    on one
-//   Encode   1.2     4.1                   0.9
-//   Attend   1.6     4.9                   1.5
+// An evaluation computes for minutes on every thread that it gets, and must not
+// make short calls slower. It therefore has its own thread pool, takes no slot
+// of the ConcurrencyLimiter, and runs at the lowest priority: SCHED_IDLE on
+// Linux, or niceness 19 where that is not permitted. A thread of a short call
+// that wakes up preempts it at once. The pool leaves one processor free, if
+// there are several. The drawback is that a server that is busy with short
+// calls makes little progress on evaluations.
+// docs/adr/0008-background-evaluations.md has the measurements.
 #pragma once
 
 #include <mutex>
@@ -24,40 +17,44 @@
 
 namespace locus::server {
 
+// Limits the number of concurrent evaluations, and owns their thread pool.
 // Thread-safe.
-class Background {
+class EvaluationExecutor {
  public:
-  // The right to run, until it dies. Must not outlive the background.
+  // The permission to run one evaluation; the destructor returns it. Must not
+  // outlive the executor.
   class Slot {
    public:
-    Slot(Slot&& other) noexcept : background_(other.background_) {
-      other.background_ = nullptr;
+    Slot(Slot&& other) noexcept : executor_(other.executor_) {
+      other.executor_ = nullptr;
     }
     Slot& operator=(Slot&&) = delete;
     ~Slot();
 
    private:
-    friend class Background;
-    explicit Slot(Background* background) : background_(background) {}
-    Background* background_;
+    friend class EvaluationExecutor;
+    explicit Slot(EvaluationExecutor* executor) : executor_(executor) {}
+    EvaluationExecutor* executor_;
   };
 
-  enum class Priority { kLowest, kUsual };
+  enum class Priority { kLowest, kNormal };
 
-  // At the lowest priority one thread less runs, if there are several.
-  Background(int threads, int max_running, Priority priority);
+  // The pool has `threads` threads, or one less (but at least one) at the
+  // lowest priority. At most `max_running` evaluations run at a time.
+  EvaluationExecutor(int threads, int max_running, Priority priority);
 
-  // UNAVAILABLE if as many run as may; RESOURCE_EXHAUSTED (limit
-  // `max_evaluations`) if none ever may.
+  // Takes a slot without waiting. UNAVAILABLE if `max_running` evaluations run;
+  // RESOURCE_EXHAUSTED (limit `max_evaluations`) if `max_running` is 0.
   absl::StatusOr<Slot> Enter();
 
+  // The number of slots in use.
   int running() const;
 
-  // Work on it counts the calling thread in, which therefore has to be one that
-  // called AdoptThread.
+  // The thread that starts parallel work on the pool takes part in it, and must
+  // therefore call ApplyPriority() first.
   ThreadPool& pool() { return pool_; }
-  // Gives the calling thread the priority of the others, for good.
-  void AdoptThread() const;
+  // Gives the calling thread the priority of the pool's threads, permanently.
+  void ApplyPriority() const;
 
  private:
   void Leave();

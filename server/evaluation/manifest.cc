@@ -11,11 +11,12 @@
 #include "absl/strings/str_replace.h"
 #include "core/base/dtype.h"
 #include "core/simd/gemm.h"
+#include "server/base/version.h"
 
 namespace locus::server {
 namespace {
 
-// Keeps the order of its keys.
+// Writes keys in the order of insertion.
 using Json = nlohmann::ordered_json;
 
 #if defined(__clang__)
@@ -43,7 +44,7 @@ Json Numbers(const std::vector<double>& values) {
   return list;
 }
 
-// 64 bits of FNV-1a, in hexadecimal digits.
+// The 64-bit FNV-1a hash, as 16 hexadecimal digits.
 std::string Fingerprint(absl::string_view bytes) {
   uint64_t hash = 0xcbf29ce484222325;
   for (const char byte : bytes) {
@@ -89,7 +90,7 @@ Json Parameters(const ResolvedScheme& resolved) {
   Json parameters = Json::object();
   for (const Parameter& parameter : info.parameters) {
     if (!arguments.Has(parameter.name)) continue;
-    // `yarn.factor` stands inside `yarn`.
+    // The parameter `yarn.factor` becomes the key `factor` of an object `yarn`.
     const std::string place =
         absl::StrCat("/", absl::StrReplaceAll(parameter.name, {{".", "/"}}));
     parameters[Json::json_pointer(place)] = Value(parameter, arguments);
@@ -185,7 +186,7 @@ Json Configuration(const EvaluationPlan& plan) {
   return json;
 }
 
-// Rows and differences have the same figures.
+// Adds the keys that rows and differences have in common.
 template <typename Row>
 void AddFigures(const Row& row, Json* json) {
   (*json)["eval_length"] = row.eval_length;
@@ -229,13 +230,13 @@ std::string ExperimentOf(const EvaluationSettings& settings) {
 }
 
 Json OwnVersions() {
-  return {{"locus", LOCUS_VERSION},
+  return {{"locus", std::string(Version())},
           {"compiler", kCompiler},
           {"architecture", kArchitecture},
           {"instruction_set", InstructionSet()}};
 }
 
-// Of the servers that made them, each once.
+// The distinct `versions` of some manifests.
 std::vector<Json> VersionsIn(const std::vector<std::string>& manifests) {
   std::vector<Json> versions;
   for (const std::string& text : manifests) {
@@ -250,7 +251,7 @@ std::vector<Json> VersionsIn(const std::vector<std::string>& manifests) {
   return versions;
 }
 
-// `versions` has at least one entry.
+// Requires at least one entry in `versions`.
 std::string Write(const EvaluationPlan& plan, const EvaluationSummary& summary,
                   absl::Time now, const std::vector<Json>& versions) {
   const EvaluationSettings& settings = plan.settings;
@@ -272,7 +273,7 @@ std::string Write(const EvaluationPlan& plan, const EvaluationSummary& summary,
   manifest["winner"] = summary.winner;
   manifest["reason"] = summary.reason;
   manifest["partial"] = summary.partial;
-  // Text that is not UTF-8 would throw otherwise.
+  // By default, dump() throws if a text is not valid UTF-8.
   return manifest.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 

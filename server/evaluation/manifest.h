@@ -1,4 +1,5 @@
-// The manifest of an evaluation: all it takes to repeat it, and what came out.
+// The manifest of an evaluation: everything needed to repeat it, and its
+// results.
 #pragma once
 
 #include <string>
@@ -14,23 +15,26 @@ namespace locus::server {
 // A JSON object with the keys
 //
 //   experiment     "pattern", or the name of the task
-//   date           the day, UTC: the same request has the same manifest all day
-//   seeds          of each run
-//   versions       of this program, its compiler and the architecture
-//   configuration  the request with everything chosen that it left open;
-//                  tensors and texts by size and fingerprint
+//   date           the day in UTC, without the time, so that equal requests on
+//                  the same day have equal manifests
+//   seeds          the seed of each run
+//   versions       of this program, its compiler, the architecture and the
+//                  instruction set
+//   configuration  the request with its defaults filled in; tensors and texts
+//                  are represented by their size and fingerprint
 //   results        rows, differences and gates, as in EvaluationSummary
 //   winner, reason, partial
 //
-// in this order. Numbers are read back exactly; what JSON has no number for is
-// "NaN", "Infinity" or "-Infinity".
+// in this order. Numbers have enough digits to be read back exactly. Values
+// that JSON cannot represent are the strings "NaN", "Infinity" and "-Infinity".
 std::string MakeManifest(const EvaluationPlan& plan,
                          const EvaluationSummary& summary, absl::Time now);
 
-// The same of an evaluation whose parts other servers did, which have sent
-// `part_manifests`: `versions` are theirs. Where they are not all alike, the
-// further ones stand in a list `other_versions` behind it, since results may
-// then differ from one server's in their last digits.
+// Same as above, for a distributed evaluation whose parts other servers
+// computed. `part_manifests` are the manifests of the parts; `versions` is
+// taken from them. If the servers have different versions, results may differ
+// from those of a single server in their last digits, and `versions` is
+// followed by a list `other_versions`.
 std::string MakeManifest(const EvaluationPlan& plan,
                          const EvaluationSummary& summary, absl::Time now,
                          const std::vector<std::string>& part_manifests);

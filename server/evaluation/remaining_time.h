@@ -1,20 +1,22 @@
-// How long something will still take, from how far it is.
+// Estimate of the remaining time of a task from its progress.
 #pragma once
 
 #include <algorithm>
 
 namespace locus::server {
 
-// Takes the whole time to be what has passed over the share that is done, and
-// follows it slowly: the first steps of anything are not like the others.
+// Estimates the total time as elapsed time / share done, and smooths the
+// estimate with an EWMA, because the first steps of a task are not typical. Not
+// thread-safe.
 class RemainingTime {
  public:
-  // `done_share` is from 0 to 1. Finite and not negative; 0 as long as nothing
-  // is done, since nobody knows.
+  // Returns the estimated remaining seconds, finite and not negative.
+  // `done_share` is from 0 to 1. Returns 0 while it is 0, because there is no
+  // estimate yet.
   double Update(double elapsed_seconds, double done_share) {
-    if (!(done_share > 0)) return 0;
+    if (!(done_share > 0)) return 0;  // also if it is NaN
     if (done_share >= 1) return 0;
-    const double total = elapsed_seconds / std::max(done_share, kLeastShare);
+    const double total = elapsed_seconds / std::max(done_share, kMinShare);
     total_seconds_ = total_seconds_ == 0
                          ? total
                          : total_seconds_ + kWeight * (total - total_seconds_);
@@ -23,7 +25,7 @@ class RemainingTime {
 
  private:
   static constexpr double kWeight = 0.2;
-  static constexpr double kLeastShare = 1e-9;
+  static constexpr double kMinShare = 1e-9;
 
   double total_seconds_ = 0;
 };

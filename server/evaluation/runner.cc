@@ -9,31 +9,30 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "server/evaluation/bounded_queue.h"
-#include "server/services/convert/convert_evaluation.h"
 #include "server/evaluation/remaining_time.h"
+#include "server/services/convert/convert_evaluation.h"
 
 namespace locus::server {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 using Event = v1::EvaluateExtrapolationResponse;
 
+// Events of an evaluation that wait to be sent, in bytes.
 constexpr int64_t kMaxQueuedBytes = 1 << 20;
-// An event in the queue beside its own bytes.
-constexpr int64_t kEventBytes = 1024;
-// A caller that reads nothing for so long, while more than the queue holds
-// waits for it, is given up.
-constexpr std::chrono::seconds kPatience(60);
-// How often to look whether the caller is still there.
-constexpr std::chrono::milliseconds kLookAtCaller(100);
-// Nobody reads progress faster than this.
+// Memory of an event in the queue in addition to its serialised size.
+constexpr int64_t kEventOverheadBytes = 1024;
+// A call is cancelled if the queue is full and the client reads nothing for
+// this long.
+constexpr std::chrono::seconds kReadTimeout(60);
+constexpr std::chrono::milliseconds kCancellationPollInterval(100);
+// The minimum time between two progress events.
 constexpr std::chrono::milliseconds kProgressInterval(100);
 
-// Puts what an evaluation says into the queue, progress now and then only: the
-// first and the last of each run, and some between.
+// Receives the events of an evaluation and queues them for the client. Limits
+// the rate of progress events, except for the first and the last of each run.
+// Used by the thread that runs the evaluation.
 class QueueSink final : public EvaluationSink {
  public:
-  QueueSink(Call* call, BoundedQueue<Event>* queue, Metrics* metrics)
+  QueueSink(RpcScope* call, BoundedQueue<Event>* queue, Metrics* metrics)
       : call_(*call),
         queue_(*queue),
         metrics_(*metrics),
@@ -71,21 +70,22 @@ class QueueSink final : public EvaluationSink {
 
  private:
   void Push(Event event) {
-    const auto bytes = kEventBytes + static_cast<int64_t>(event.ByteSizeLong());
-    if (queue_.Push(std::move(event), bytes, kPatience)) return;
-    // The write that waits for the caller ends with the call.
+    const auto bytes =
+        kEventOverheadBytes + static_cast<int64_t>(event.ByteSizeLong());
+    if (queue_.Push(std::move(event), bytes, kReadTimeout)) return;
+    // If the client does not read, cancelling the call ends the blocked write.
     if (!queue_.closed()) call_.Cancel();
     queue_.Close();
   }
 
-  Call& call_;
+  RpcScope& call_;
   BoundedQueue<Event>& queue_;
   Metrics& metrics_;
   const Clock::time_point start_;
   RemainingTime remaining_;
   std::string scheme_name_;
   uint64_t seed_ = 0;
-  int64_t step_ = 0;  // counted last
+  int64_t step_ = 0;  // the last step that was counted in the metrics
   Clock::time_point next_progress_;
 };
 
@@ -97,55 +97,60 @@ Clock::time_point StopBefore(Clock::time_point end, Clock::time_point now) {
          std::min<Clock::duration>((end - now) / 10, std::chrono::seconds(1));
 }
 
-int64_t StreamBytes(int64_t max_cell_bytes) {
-  // One cell being made, one that waits for room, one written, and its bytes.
-  return kMaxQueuedBytes + 4 * (max_cell_bytes + kEventBytes);
+int64_t StreamBufferBytes(int64_t max_cell_bytes) {
+  // Besides the queue: a cell being created, a cell blocked in Push(), a cell
+  // being written, and its serialised bytes.
+  return kMaxQueuedBytes + 4 * (max_cell_bytes + kEventOverheadBytes);
 }
 
-absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state, Call& call,
+absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state,
+                                                EvaluationExecutor& executor,
+                                                RpcScope& call,
                                                 const Evaluation& evaluation,
                                                 ResponseStream<Event>& stream) {
-  const Call::ComputeTimer timer(&call);
+  const RpcScope::ComputeTimer timer(&call);
   BoundedQueue<Event> queue(kMaxQueuedBytes);
   QueueSink sink(&call, &queue, &state.metrics);
   const auto stop_time = StopBefore(call.deadline(), Clock::now());
-  const StopCheck stop = [&]() -> absl::Status {
-    if (queue.closed()) return absl::CancelledError("the caller went away");
+  const CancellationCheck stop = [&]() -> absl::Status {
+    if (queue.closed()) {
+      return absl::CancelledError("the client cancelled the call");
+    }
     if (Clock::now() < std::min(stop_time, state.evaluations_end.load())) {
       return absl::OkStatus();
     }
-    return absl::DeadlineExceededError("time is up");
+    return absl::DeadlineExceededError("the evaluation ran out of time");
   };
   std::optional<absl::StatusOr<EvaluationSummary>> summary;
   std::exception_ptr failure;
   std::jthread driver([&] {
-    state.background.AdoptThread();
+    executor.ApplyPriority();
     try {
-      summary = evaluation.Run(state.background.pool(), stop, sink);
+      summary = evaluation.Run(executor.pool(), stop, sink);
     } catch (...) {
       failure = std::current_exception();
     }
     queue.Finish();
   });
-  // Whatever happens here, the driver shall not wait for room for ever.
+  // Unblocks the driver on every path out of this function.
   const absl::Cleanup close = [&] { queue.Close(); };
-  absl::Status told;
+  absl::Status stream_status;
   for (;;) {
-    // To ask for the caller may have gRPC read from any connection, which would
-    // stand still for as long as a thread of the lowest priority that does so
-    // has to wait for a processor. So the driver does not ask.
-    while (told.ok() && !queue.Await(kLookAtCaller)) {
-      told = call.CheckCaller();
-      if (!told.ok()) queue.Close();
+    // This thread checks for cancellation, and the driver does not: the check
+    // may make gRPC read from any connection, which would then stall while a
+    // thread of the lowest priority waits for a processor.
+    while (stream_status.ok() && !queue.Await(kCancellationPollInterval)) {
+      stream_status = call.CheckCancellation();
+      if (!stream_status.ok()) queue.Close();
     }
     const auto event = queue.Pop();
     if (!event) break;
-    if (told.ok()) told = stream.Write(*event);
-    if (!told.ok()) queue.Close();
+    if (stream_status.ok()) stream_status = stream.Write(*event);
+    if (!stream_status.ok()) queue.Close();
   }
   driver.join();
   if (failure) std::rethrow_exception(failure);
-  if (!told.ok()) return told;
+  if (!stream_status.ok()) return stream_status;
   return *std::move(summary);
 }
 

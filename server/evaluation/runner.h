@@ -1,4 +1,4 @@
-// Runs an evaluation in the background and passes on what it says.
+// Runs an evaluation at low priority, and streams its results to the client.
 #pragma once
 
 #include <chrono>
@@ -6,30 +6,39 @@
 #include "absl/status/statusor.h"
 #include "core/evaluation/evaluation.h"
 #include "locus/v1/evaluation.pb.h"
-#include "server/rpc/rpc_scope.h"
 #include "server/evaluation/evaluation.h"
+#include "server/evaluation/executor.h"
+#include "server/rpc/rpc_scope.h"
 #include "server/rpc/server_state.h"
 #include "server/rpc/stream_call.h"
 
 namespace locus::server {
 
-// When to stop what has to be told of by `end`: a tenth of the time before, or
-// a second, whichever is less.
+// The time at which to stop computing so that the result can be sent by `end`:
+// a tenth of the remaining time before `end`, but at most one second before.
+// Returns `end` itself if it has passed or is time_point::max().
 std::chrono::steady_clock::time_point StopBefore(
     std::chrono::steady_clock::time_point end,
     std::chrono::steady_clock::time_point now);
 
-// What RunEvaluation itself holds while a caller reads slowly, in bytes, if no
-// cell has more than `max_cell_bytes`.
-int64_t StreamBytes(int64_t max_cell_bytes);
+// Upper bound of the memory that RunEvaluation() itself holds, in bytes, if no
+// cell is larger than `max_cell_bytes`.
+int64_t StreamBufferBytes(int64_t max_cell_bytes);
 
-// Returns when everything but the summary is written and no thread works on it
-// any more. A little before the caller's deadline, or the end of the grace
-// period, the summary of what is finished comes back, marked as partial; if the
-// caller is gone, CANCELLED or DEADLINE_EXCEEDED. A caller that reads slowly
-// holds the evaluation up; one that reads nothing for a minute is given up.
+// Runs the evaluation, writes its progress and cells to `stream`, and returns
+// its summary. When it returns, all events are written and no thread works on
+// the evaluation.
+//
+// Shortly before the deadline of the call, or the end of the grace period of a
+// shutdown, the evaluation stops, and the summary of the finished cells is
+// returned, marked as partial. If the client cancels the call, or its deadline
+// passes, the result is CANCELLED or DEADLINE_EXCEEDED.
+//
+// Backpressure: a client that reads slowly slows the evaluation down. The call
+// of a client that reads nothing for a minute is cancelled.
 absl::StatusOr<EvaluationSummary> RunEvaluation(
-    ServerState& state, Call& call, const Evaluation& evaluation,
+    ServerState& state, EvaluationExecutor& executor, RpcScope& call,
+    const Evaluation& evaluation,
     ResponseStream<v1::EvaluateExtrapolationResponse>& stream);
 
 }  // namespace locus::server

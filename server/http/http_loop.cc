@@ -16,10 +16,11 @@
 namespace locus::server {
 namespace {
 
-// What is left to read of one client before it is another's turn.
+// Max bytes read from one connection per event, so that all connections make
+// progress.
 constexpr size_t kChunkBytes = 4096;
-// Accepted, and not looked at yet.
-constexpr size_t kMostNewcomers = 16;
+// Max connections that the listener has accepted and the loop has not yet seen.
+constexpr size_t kMaxPendingConnections = 16;
 
 bool WouldBlock() {
   return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
@@ -27,32 +28,34 @@ bool WouldBlock() {
 
 }  // namespace
 
-HttpLoop::HttpLoop(std::unique_ptr<Listener> listener, Answer answer,
+HttpLoop::HttpLoop(std::unique_ptr<Listener> listener, BatchHandler handler,
                    const HttpLimits& limits)
-    : answer_(std::move(answer)),
+    : handler_(std::move(handler)),
       limits_(limits),
       listener_(std::move(listener)) {}
 
 absl::StatusOr<std::unique_ptr<HttpLoop>> HttpLoop::Start(
-    absl::string_view address, Answer answer, const HttpLimits& limits) {
-  // Those that were hung up on count until the listener has noticed.
+    absl::string_view address, BatchHandler handler, const HttpLimits& limits) {
+  // The listener counts a closed connection until it has seen the shutdown, so
+  // its limit must be higher than that of the loop.
   auto listener =
       Listener::Bind(address, static_cast<int>(2 * limits.max_connections));
   if (!listener.ok()) return listener.status();
   std::unique_ptr<HttpLoop> loop(
-      new HttpLoop(*std::move(listener), std::move(answer), limits));
+      new HttpLoop(*std::move(listener), std::move(handler), limits));
   loop->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (loop->wake_ < 0) {
     return absl::UnavailableError(
-        absl::StrCat("no descriptor is left for ", address));
+        absl::StrCat("no file descriptor left for ", address));
   }
   try {
     loop->thread_ = std::thread([raw = loop.get()] { raw->Run(); });
-    loop->listener_->Start(
-        [raw = loop.get()](int, int connection) { raw->Welcome(connection); });
+    loop->listener_->Start([raw = loop.get()](int, int connection) {
+      raw->AddPending(connection);
+    });
   } catch (const std::system_error& error) {
-    return absl::UnavailableError(
-        absl::StrCat("no thread for ", address, ": ", error.what()));
+    return absl::UnavailableError(absl::StrCat("cannot start a thread for ",
+                                               address, ": ", error.what()));
   }
   return loop;
 }
@@ -63,20 +66,21 @@ HttpLoop::~HttpLoop() {
     stopping_ = true;
     if (wake_ >= 0) Wake();
   }
-  keeps_up_.notify_all();
+  has_room_.notify_all();
   listener_->Stop();
   if (thread_.joinable()) thread_.join();
   for (const Connection& connection : connections_) close(connection.socket);
-  for (const int socket : newcomers_) close(socket);
+  for (const int socket : pending_) close(socket);
   if (wake_ >= 0) close(wake_);
 }
 
-void HttpLoop::Welcome(int connection) {
+void HttpLoop::AddPending(int connection) {
   std::unique_lock lock(mutex_);
-  newcomers_.push_back(connection);
+  pending_.push_back(connection);
   Wake();
-  keeps_up_.wait(
-      lock, [this] { return newcomers_.size() < kMostNewcomers || stopping_; });
+  has_room_.wait(lock, [this] {
+    return pending_.size() < kMaxPendingConnections || stopping_;
+  });
 }
 
 void HttpLoop::Wake() const {
@@ -93,65 +97,66 @@ void HttpLoop::Run() {
 bool HttpLoop::WaitAndServe() {
   std::vector<pollfd> polled = {{.fd = wake_, .events = POLLIN, .revents = 0}};
   for (const Connection& connection : connections_) {
-    const bool writing = connection.stage == Stage::kReplying;
+    const bool writing = connection.stage == Stage::kWriting;
     polled.push_back({.fd = connection.socket,
                       .events = static_cast<decltype(pollfd::events)>(
                           writing ? POLLOUT : POLLIN),
                       .revents = 0});
   }
-  poll(polled.data(), polled.size(), MillisToFirstEnd());
+  poll(polled.data(), polled.size(), MillisToNextDeadline());
   size_t i = 1;
   for (Connection& connection : connections_) {
     if (polled[i++].revents != 0) Serve(connection);
   }
-  AnswerAsked();
-  RemoveEnded();
+  HandleBatch();
+  RemoveClosed();
   uint64_t woken = 0;
   while (read(wake_, &woken, sizeof(woken)) < 0 && errno == EINTR) {
   }
-  TakeNewcomers();
+  AcceptPending();
   const std::lock_guard lock(mutex_);
   return !stopping_;
 }
 
-void HttpLoop::TakeNewcomers() {
-  std::vector<int> taken;
+void HttpLoop::AcceptPending() {
+  std::vector<int> accepted;
   {
     const std::lock_guard lock(mutex_);
-    taken.swap(newcomers_);
+    accepted.swap(pending_);
   }
-  keeps_up_.notify_all();
-  for (const int socket : taken) {
-    MakeRoom();
+  has_room_.notify_all();
+  for (const int socket : accepted) {
+    EvictIfFull();
     connections_.push_back(
-        {.socket = socket, .end = Clock::now() + limits_.head_time});
-    // Most have sent their request by now.
+        {.socket = socket, .deadline = Clock::now() + limits_.head_timeout});
+    // Most clients have sent their request already.
     Serve(connections_.back());
   }
-  AnswerAsked();
-  RemoveEnded();
+  HandleBatch();
+  RemoveClosed();
 }
 
-void HttpLoop::MakeRoom() {
+void HttpLoop::EvictIfFull() {
   if (connections_.size() < limits_.max_connections) return;
-  AnswerAsked();
+  HandleBatch();
+  // The oldest connection without a complete request, else the oldest of all.
   const auto silent = std::find_if(connections_.begin(), connections_.end(),
                                    [](const Connection& connection) {
                                      return connection.stage == Stage::kReading;
                                    });
   (silent != connections_.end() ? *silent : connections_.front()).stage =
-      Stage::kEnded;
-  RemoveEnded();
+      Stage::kClosed;
+  RemoveClosed();
 }
 
 void HttpLoop::Serve(Connection& connection) {
   switch (connection.stage) {
     case Stage::kReading:
       return Read(connection);
-    case Stage::kReplying:
+    case Stage::kWriting:
       return Write(connection);
-    case Stage::kLeaving:
-      return Leave(connection);
+    case Stage::kLingering:
+      return Linger(connection);
     default:
       return;
   }
@@ -161,7 +166,7 @@ void HttpLoop::Read(Connection& connection) {
   char bytes[kChunkBytes];
   const ssize_t got = recv(connection.socket, bytes, sizeof(bytes), 0);
   if (got <= 0) {
-    if (got == 0 || !WouldBlock()) connection.stage = Stage::kEnded;
+    if (got == 0 || !WouldBlock()) connection.stage = Stage::kClosed;
     return;
   }
   connection.head.append(bytes, got);
@@ -170,70 +175,71 @@ void HttpLoop::Read(Connection& connection) {
       connection.head.size() < limits_.max_head_bytes) {
     return;
   }
-  // One that is too long stays without an end, and is no request.
+  // A head that is too long is cut before its empty line, and therefore fails
+  // to parse.
   connection.head.resize(
       std::min({length, connection.head.size(), limits_.max_head_bytes}));
-  connection.stage = Stage::kAsked;
+  connection.stage = Stage::kReady;
 }
 
-void HttpLoop::AnswerAsked() {
-  std::vector<Connection*> asked;
+void HttpLoop::HandleBatch() {
+  std::vector<Connection*> batch;
   std::vector<std::optional<HttpRequest>> requests;
   for (Connection& connection : connections_) {
-    if (connection.stage != Stage::kAsked) continue;
-    asked.push_back(&connection);
+    if (connection.stage != Stage::kReady) continue;
+    batch.push_back(&connection);
     requests.push_back(ParseHttpHead(connection.head));
   }
-  if (asked.empty()) return;
-  std::vector<std::string> replies = answer_(requests);
-  for (size_t i = 0; i < asked.size(); ++i) {
-    asked[i]->reply = std::move(replies[i]);
-    asked[i]->stage = Stage::kReplying;
-    asked[i]->end = Clock::now() + limits_.reply_time;
-    Write(*asked[i]);
+  if (batch.empty()) return;
+  std::vector<std::string> responses = handler_(requests);
+  for (size_t i = 0; i < batch.size(); ++i) {
+    batch[i]->response = std::move(responses[i]);
+    batch[i]->stage = Stage::kWriting;
+    batch[i]->deadline = Clock::now() + limits_.response_timeout;
+    Write(*batch[i]);
   }
 }
 
 void HttpLoop::Write(Connection& connection) {
-  while (connection.sent < connection.reply.size()) {
-    const ssize_t sent =
-        send(connection.socket, connection.reply.data() + connection.sent,
-             connection.reply.size() - connection.sent, MSG_NOSIGNAL);
+  while (connection.sent_bytes < connection.response.size()) {
+    const ssize_t sent = send(
+        connection.socket, connection.response.data() + connection.sent_bytes,
+        connection.response.size() - connection.sent_bytes, MSG_NOSIGNAL);
     if (sent < 0) {
-      if (!WouldBlock()) connection.stage = Stage::kEnded;
+      if (!WouldBlock()) connection.stage = Stage::kClosed;
       return;
     }
-    connection.sent += sent;
+    connection.sent_bytes += sent;
   }
   shutdown(connection.socket, SHUT_WR);
-  connection.stage = Stage::kLeaving;
+  connection.stage = Stage::kLingering;
 }
 
-void HttpLoop::Leave(Connection& connection) {
+void HttpLoop::Linger(Connection& connection) {
   char bytes[kChunkBytes];
   const ssize_t got = recv(connection.socket, bytes, sizeof(bytes), 0);
-  if (got == 0 || (got < 0 && !WouldBlock())) connection.stage = Stage::kEnded;
+  if (got == 0 || (got < 0 && !WouldBlock())) connection.stage = Stage::kClosed;
 }
 
-void HttpLoop::RemoveEnded() {
+void HttpLoop::RemoveClosed() {
   const auto now = Clock::now();
   for (auto it = connections_.begin(); it != connections_.end();) {
-    if (it->stage != Stage::kEnded && now < it->end) {
+    if (it->stage != Stage::kClosed && now < it->deadline) {
       ++it;
       continue;
     }
-    // The listener keeps a descriptor of its own until it hears of this.
+    // The listener sees the shutdown on its duplicate of the descriptor.
     shutdown(it->socket, SHUT_RDWR);
     close(it->socket);
     it = connections_.erase(it);
   }
 }
 
-int HttpLoop::MillisToFirstEnd() const {
+int HttpLoop::MillisToNextDeadline() const {
   if (connections_.empty()) return -1;
   auto first = Clock::time_point::max();
   for (const Connection& connection : connections_) {
-    first = std::min(first, connection.end);
+    first = std::min(first, connection.deadline);
   }
   const auto left =
       std::chrono::ceil<std::chrono::milliseconds>(first - Clock::now());

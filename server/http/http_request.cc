@@ -13,22 +13,23 @@ namespace {
 constexpr absl::string_view kLineEnd = "\r\n";
 constexpr absl::string_view kHeadEnd = "\r\n\r\n";
 
-bool IsToken(absl::string_view text) {
+// A token of RFC 9110, section 5.6.2.
+bool IsHttpToken(absl::string_view text) {
   return !text.empty() && absl::c_all_of(text, [](char c) {
     return absl::ascii_isalnum(c) ||
            absl::StrContains("!#$%&'*+-.^_`|~", absl::string_view(&c, 1));
   });
 }
 
-// A line without control characters, of which a tab is none here.
-bool IsLine(absl::string_view text) {
+// Returns true if a line has no control characters other than tabs.
+bool IsPrintableLine(absl::string_view text) {
   return absl::c_all_of(
       text, [](char c) { return c == '\t' || !absl::ascii_iscntrl(c); });
 }
 
 bool ParseRequestLine(absl::string_view line, HttpRequest* request) {
   const std::vector<absl::string_view> parts = absl::StrSplit(line, ' ');
-  if (parts.size() != 3 || !IsToken(parts[0])) return false;
+  if (parts.size() != 3 || !IsHttpToken(parts[0])) return false;
   if (!absl::StartsWith(parts[1], "/")) return false;
   if (parts[2] != "HTTP/1.1" && parts[2] != "HTTP/1.0") return false;
   request->method = std::string(parts[0]);
@@ -38,7 +39,7 @@ bool ParseRequestLine(absl::string_view line, HttpRequest* request) {
 
 bool ParseHeader(absl::string_view line, HttpRequest* request) {
   const size_t colon = line.find(':');
-  if (colon == absl::string_view::npos || !IsToken(line.substr(0, colon))) {
+  if (colon == absl::string_view::npos || !IsHttpToken(line.substr(0, colon))) {
     return false;
   }
   if (!absl::EqualsIgnoreCase(line.substr(0, colon), "authorization")) {
@@ -63,10 +64,10 @@ std::optional<HttpRequest> ParseHttpHead(absl::string_view head) {
   const std::vector<absl::string_view> lines = absl::StrSplit(head, kLineEnd);
   HttpRequest request;
   for (size_t i = 0; i < lines.size(); ++i) {
-    const bool good =
-        IsLine(lines[i]) && (i == 0 ? ParseRequestLine(lines[i], &request)
-                                    : ParseHeader(lines[i], &request));
-    if (!good) return std::nullopt;
+    const bool valid = IsPrintableLine(lines[i]) &&
+                       (i == 0 ? ParseRequestLine(lines[i], &request)
+                               : ParseHeader(lines[i], &request));
+    if (!valid) return std::nullopt;
   }
   return request;
 }

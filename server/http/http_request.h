@@ -1,4 +1,4 @@
-// What clients of the HTTP port ask.
+// Parsing of HTTP requests.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,22 @@
 
 namespace locus::server {
 
+// The parts of a request that the server uses.
 struct HttpRequest {
   std::string method;
-  // Begins with a slash; without what follows a question mark.
+  // Begins with a slash. Without the query.
   std::string path;
-  // That header's value; empty: there is none.
+  // Value of the Authorization header; empty if there is none.
   std::string authorization;
 };
 
-// Where the head of a request ends, its empty line included; npos if more has
-// to come.
+// Returns the length of the request head at the start of `bytes`, including its
+// empty line, or npos if the head is incomplete.
 size_t HttpHeadLength(absl::string_view bytes);
 
-// A head up to and with its empty line, by RFC 9112 and no more lenient than
-// that: lines end in CRLF, nothing is folded, nothing decides who may read and
-// stands there twice. Nothing if it is none.
+// Parses a complete request head, including its empty line. Follows RFC 9112
+// strictly: lines end with CRLF, folded headers are malformed, and so is a
+// repeated Authorization header. Returns nullopt if the head is malformed.
 std::optional<HttpRequest> ParseHttpHead(absl::string_view head);
 
 }  // namespace locus::server

@@ -1,4 +1,4 @@
-// The HTTP port: /metrics, /healthz and /readyz.
+// The HTTP server: /metrics, /healthz and /readyz.
 #pragma once
 
 #include <functional>
@@ -7,32 +7,40 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/http/http_limits.h"
 #include "server/net/authentication.h"
 
 namespace locus::server {
 
 class HttpLoop;
 
-// What the port tells. Called from its own thread.
+// Content of the endpoints. The functions run on the server's thread.
 struct HttpContent {
+  // Returns the body of /metrics. Called once for requests that arrive
+  // together.
   std::function<std::string()> metrics;
+  // Returns whether /readyz succeeds.
   std::function<bool()> is_ready;
-  // Whether /metrics may be read; null: by anybody. The others always may.
+  // Checks the token of requests for /metrics; null if none is needed. /healthz
+  // and /readyz never need one. Must outlive the server.
   const Authenticator* auth = nullptr;
 };
 
-// Serves from construction to destruction, from a thread of its own, so that it
-// answers however busy the RPCs are. A client that is slow, or sends more than
-// a few kilobytes, is cut off, and keeps nobody waiting until then.
+// Serves from Start() until destruction, on a thread of its own, so that it
+// responds under full load of the RPCs. Slow and silent clients cannot delay
+// others; HttpLimits bounds their number, time and input.
 class HttpServer {
  public:
-  // `address` is host:port; port 0 takes a free one.
+  // `address` is host:port; port 0 selects a free port. UNAVAILABLE if it
+  // cannot be bound.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
-      absl::string_view address, HttpContent content);
+      absl::string_view address, HttpContent content,
+      const HttpLimits& limits = {});
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
 
+  // The bound port.
   int port() const;
 
  private:

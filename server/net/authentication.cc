@@ -12,13 +12,13 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "server/base/printable.h"
 #include "server/observability/log.h"
-#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {
 
-// Shorter ones can be guessed.
+// Shorter tokens could be guessed.
 constexpr size_t kMinTokenBytes = 16;
 constexpr size_t kMaxTokenBytes = 512;
 
@@ -27,7 +27,8 @@ bool IsToken(absl::string_view text) {
          absl::c_all_of(text, absl::ascii_isgraph);
 }
 
-// The scheme's name is of any case, by RFC 9110.
+// Removes the scheme "Bearer", whose name is case-insensitive (RFC 9110,
+// section 11.1). Returns false if the scheme is a different one.
 bool ConsumeBearer(absl::string_view* text) {
   constexpr absl::string_view kScheme = "Bearer ";
   if (!absl::StartsWithIgnoreCase(*text, kScheme)) return false;
@@ -37,26 +38,6 @@ bool ConsumeBearer(absl::string_view* text) {
 }
 
 }  // namespace
-
-absl::StatusOr<AuthExemptions> ParseAuthExemptions(absl::string_view text) {
-  AuthExemptions exemptions;
-  for (const absl::string_view part :
-       absl::StrSplit(text, ',', absl::SkipWhitespace())) {
-    const absl::string_view name = absl::StripAsciiWhitespace(part);
-    if (name == "health") {
-      exemptions.health = true;
-    } else if (name == "reflection") {
-      exemptions.reflection = true;
-    } else if (name == "metrics") {
-      exemptions.metrics = true;
-    } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--auth-exempt: \"", Printable(name, 200),
-                       "\" is none of health, reflection, metrics"));
-    }
-  }
-  return exemptions;
-}
 
 TokenHash HashToken(absl::string_view token) {
   TokenHash hash{};
@@ -74,8 +55,8 @@ absl::StatusOr<std::vector<TokenHash>> ParseTokens(absl::string_view text) {
     if (line.empty() || line[0] == '#') continue;
     if (!IsToken(line)) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "line ", number, " is no token; one has ", kMinTokenBytes, " to ",
-          kMaxTokenBytes, " visible ASCII characters and no space"));
+          "line ", number, " is no token; a token has ", kMinTokenBytes, " to ",
+          kMaxTokenBytes, " visible ASCII characters and no spaces"));
     }
     tokens.push_back(HashToken(line));
   }
@@ -86,7 +67,7 @@ absl::StatusOr<std::vector<TokenHash>> ParseTokens(absl::string_view text) {
 absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
     const std::string& path, const AuthExemptions& exemptions) {
   std::unique_ptr<Authenticator> result(new Authenticator(path, exemptions));
-  result->watch_ = std::make_unique<WatchedFiles>(
+  result->watcher_ = std::make_unique<FileWatcher>(
       std::vector<std::string>{path},
       [raw = result.get()] { return raw->Reload(); });
   LOCUS_ASSIGN_OR_RETURN(Tokens tokens, result->Read());
@@ -113,7 +94,7 @@ absl::StatusOr<Authenticator::Tokens> Authenticator::Read() const {
 bool Authenticator::Reload() {
   absl::StatusOr<Tokens> read = Read();
   if (!read.ok()) {
-    WriteLog(LogLine("error", "tokens_refused")
+    WriteLog(LogLine("error", "tokens_rejected")
                  .Add("error", read.status().message()));
     return false;
   }
@@ -142,7 +123,8 @@ AuthVerdict Authenticator::CheckMetrics(absl::string_view authorization) const {
   return Check(authorization);
 }
 
-// Every token is compared, found or not, so that time tells nothing.
+// Compares with every token in constant time, even after a match, so that the
+// duration reveals nothing about the tokens.
 AuthVerdict Authenticator::Check(absl::string_view authorization) const {
   if (!ConsumeBearer(&authorization) || authorization.empty()) {
     ++missing_;
@@ -162,7 +144,7 @@ AuthVerdict Authenticator::Check(absl::string_view authorization) const {
   return AuthVerdict::kWrong;
 }
 
-int64_t Authenticator::refused(AuthVerdict verdict) const {
+int64_t Authenticator::rejected(AuthVerdict verdict) const {
   if (verdict == AuthVerdict::kMissing) return missing_;
   return verdict == AuthVerdict::kWrong ? wrong_.load() : 0;
 }

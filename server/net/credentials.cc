@@ -15,7 +15,8 @@ absl::string_view View(const grpc_slice& slice) {
           GRPC_SLICE_LENGTH(slice)};
 }
 
-// Looks at each call before anything else does. The token goes no further.
+// gRPC's metadata processor: runs for every call before it is dispatched, and
+// removes the token from the metadata, so that handlers never see it.
 void CheckMetadata(void* state, grpc_auth_context*, const grpc_metadata* all,
                    size_t count, grpc_process_auth_metadata_done_cb done,
                    void* user_data) {
@@ -30,7 +31,7 @@ void CheckMetadata(void* state, grpc_auth_context*, const grpc_metadata* all,
       ++authorizations;
     }
   }
-  // Two would leave open which of them counts.
+  // Several authorization headers are ambiguous, so they count as none.
   const absl::string_view value =
       authorizations == 1 ? View(authorization->value) : "";
   const AuthVerdict verdict =
@@ -46,12 +47,13 @@ void CheckMetadata(void* state, grpc_auth_context*, const grpc_metadata* all,
        GRPC_STATUS_OK, nullptr);
 }
 
-// Asked at the beginning and before each handshake.
+// Provides gRPC with the current certificates. gRPC asks for them when the
+// server starts and before each handshake.
 class CertificateFetcher {
  public:
   explicit CertificateFetcher(const TlsStore* store) : store_(*store) {}
 
-  // gRPC calls it for one handshake at a time.
+  // Callback of gRPC, which never runs it concurrently.
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** config) {
     return static_cast<CertificateFetcher*>(self)->Next(config);
@@ -61,21 +63,22 @@ class CertificateFetcher {
   grpc_ssl_certificate_config_reload_status Next(
       grpc_ssl_server_certificate_config** config) {
     std::shared_ptr<const TlsIdentity> now = store_.Current();
-    if (now == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
+    if (now == last_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     const grpc_ssl_pem_key_cert_pair pair = {now->key.c_str(),
                                              now->certificate.c_str()};
-    // gRPC insists on authorities even where no client is asked for a
-    // certificate, and does nothing with them there.
+    // gRPC requires client authorities even if it does not request client
+    // certificates. It ignores them in that case.
     *config = grpc_ssl_server_certificate_config_create(
         now->client_ca.empty() ? now->certificate.c_str()
                                : now->client_ca.c_str(),
         &pair, 1);
-    given_ = std::move(now);
+    last_ = std::move(now);
     return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_NEW;
   }
 
   const TlsStore& store_;
-  std::shared_ptr<const TlsIdentity> given_;
+  // The identity that gRPC has received last.
+  std::shared_ptr<const TlsIdentity> last_;
 };
 
 class Credentials final : public grpc::ServerCredentials {
@@ -83,7 +86,7 @@ class Credentials final : public grpc::ServerCredentials {
   Credentials(const TlsStore* tls, const Authenticator* auth) {
     if (tls != nullptr) {
       fetcher_ = std::make_unique<CertificateFetcher>(tls);
-      // gRPC offers TLS 1.2 and 1.3, and no older one.
+      // gRPC offers TLS 1.2 and 1.3, and no older version.
       credentials_ = grpc_ssl_server_credentials_create_with_options(
           grpc_ssl_server_credentials_create_options_using_config_fetcher(
               tls->requires_client_certificate()
@@ -101,6 +104,7 @@ class Credentials final : public grpc::ServerCredentials {
   }
   ~Credentials() override { grpc_server_credentials_release(credentials_); }
 
+  // Does nothing: the constructor has set CheckMetadata().
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {}
 

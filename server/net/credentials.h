@@ -1,4 +1,5 @@
-// What a connection has to show before it is served, in gRPC's terms.
+// gRPC credentials of the server: TLS with reloadable certificates, and bearer
+// tokens.
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
@@ -10,13 +11,13 @@
 
 namespace locus::server {
 
-// TLS if there is `tls`, else plaintext; tokens for every method of every
-// service, gRPC's own and unknown ones included, if there is `auth`. Both may
-// be null, and must outlive the server.
+// Creates credentials that use TLS if `tls` is not null, else plaintext. If
+// `auth` is not null, every call needs a token: of our services, of gRPC's own
+// services, and of unknown methods. Both objects must outlive the gRPC server.
 //
-// Made of gRPC's C interface, since its C++ one knows neither a fetcher of
-// certificates that keeps the old ones when the new ones are broken, nor a look
-// at the metadata of calls that come in plaintext.
+// The implementation uses gRPC's C interface, because the C++ interface can
+// neither keep the old certificates if the new ones are broken, nor check the
+// metadata of plaintext calls. See docs/adr/.
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const TlsStore* tls, const Authenticator* auth);
 

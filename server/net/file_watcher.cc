@@ -10,12 +10,12 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "server/rpc/status.h"
+#include "server/base/printable.h"
 
 namespace locus::server {
 namespace {
 
-constexpr size_t kMaxBytes = size_t{1} << 20;
+constexpr size_t kMaxFileBytes = size_t{1} << 20;
 
 absl::Status Unreadable(const std::string& path, absl::string_view reason) {
   return absl::InvalidArgumentError(
@@ -36,37 +36,38 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
     if (count < 0) return Unreadable(path, strerror(errno));
     if (count == 0) return content;
     content.append(buffer, static_cast<size_t>(count));
-    if (content.size() > kMaxBytes) {
-      return Unreadable(path, "it has more than 1 MiB");
+    if (content.size() > kMaxFileBytes) {
+      return Unreadable(path, "the file is larger than 1 MiB");
     }
   }
 }
 
-WatchedFiles::WatchedFiles(std::vector<std::string> paths,
-                           std::function<bool()> on_change)
+ReloadPolicy::ReloadPolicy(std::string state)
+    : loaded_(std::move(state)), last_seen_(loaded_) {}
+
+bool ReloadPolicy::ShouldReload(const std::string& state,
+                                Clock::time_point now) {
+  const bool settled = state == last_seen_;
+  last_seen_ = state;
+  if (!settled) next_attempt_ = now;
+  if (!settled || last_seen_ == loaded_ || now < next_attempt_) return false;
+  next_attempt_ = now + kRetryInterval;
+  return true;
+}
+
+void ReloadPolicy::OnReloaded() { loaded_ = last_seen_; }
+
+FileWatcher::FileWatcher(std::vector<std::string> paths,
+                         std::function<bool()> on_change,
+                         std::chrono::milliseconds poll_interval)
     : paths_(std::move(paths)),
       on_change_(std::move(on_change)),
-      thread_([this, first = Look()]() mutable {
-        std::string seen = std::move(first);
-        std::string loaded = seen;
-        std::chrono::steady_clock::time_point next_try;
-        std::unique_lock lock(mutex_);
-        while (!stopped_.wait_for(lock, kInterval, [this] { return stop_; })) {
-          lock.unlock();
-          std::string now = Look();
-          const bool settled = now == seen;
-          seen = std::move(now);
-          const auto time = std::chrono::steady_clock::now();
-          if (!settled) next_try = time;
-          if (settled && seen != loaded && time >= next_try) {
-            if (on_change_()) loaded = seen;
-            next_try = time + kRetryInterval;
-          }
-          lock.lock();
-        }
+      poll_interval_(poll_interval),
+      thread_([this, policy = ReloadPolicy(ReadState())]() mutable {
+        Run(std::move(policy));
       }) {}
 
-WatchedFiles::~WatchedFiles() {
+FileWatcher::~FileWatcher() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;
@@ -75,19 +76,30 @@ WatchedFiles::~WatchedFiles() {
   thread_.join();
 }
 
-std::string WatchedFiles::Look() const {
-  std::string look;
+void FileWatcher::Run(ReloadPolicy policy) {
+  std::unique_lock lock(mutex_);
+  while (!stopped_.wait_for(lock, poll_interval_, [this] { return stop_; })) {
+    lock.unlock();
+    if (policy.ShouldReload(ReadState(), Clock::now()) && on_change_()) {
+      policy.OnReloaded();
+    }
+    lock.lock();
+  }
+}
+
+std::string FileWatcher::ReadState() const {
+  std::string state;
   for (const std::string& path : paths_) {
     struct stat info {};
     if (stat(path.c_str(), &info) != 0) {
-      absl::StrAppend(&look, "none;");
+      absl::StrAppend(&state, "none;");
       continue;
     }
-    absl::StrAppend(&look, info.st_dev, ",", info.st_ino, ",", info.st_size,
+    absl::StrAppend(&state, info.st_dev, ",", info.st_ino, ",", info.st_size,
                     ",", info.st_mtim.tv_sec, ".", info.st_mtim.tv_nsec, ",",
                     info.st_ctim.tv_sec, ".", info.st_ctim.tv_nsec, ";");
   }
-  return look;
+  return state;
 }
 
 }  // namespace locus::server

@@ -1,4 +1,5 @@
-// Files that are replaced while the server runs: certificates, keys, tokens.
+// Detection of changes to files that the server reloads while it runs:
+// certificates, keys and tokens.
 #pragma once
 
 #include <chrono>
@@ -10,37 +11,70 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "server/base/clock.h"
 
 namespace locus::server {
 
-// The whole of a small file. Messages name the file and the reason.
+// Returns the content of a file of at most 1 MiB. INVALID_ARGUMENT names the
+// file and the reason.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
-// Calls `on_change` from a thread of its own once a file looks different and
-// has stopped changing, so that half a file is rarely read; again after a while
-// if it returned false, for what could not be read may be readable then. It
-// looks through links, and asks by name rather than by notification, since that
-// is what holds for mounted secrets, whose folders are swapped, and for network
-// file systems.
-class WatchedFiles {
+// Decides when changed files are reloaded. A state is a string that differs
+// whenever the files differ. A reload is due once the state differs from the
+// loaded one and has been the same in two consecutive observations, so that a
+// half-written file is rarely read. After a failed reload, the next one is due
+// when the state changes again or kRetryInterval has passed, because a file may
+// become readable without a visible change. Not thread-safe.
+class ReloadPolicy {
  public:
-  static constexpr std::chrono::milliseconds kInterval{250};
   static constexpr std::chrono::seconds kRetryInterval{10};
 
-  // What was there at construction is no change: construct before reading.
-  WatchedFiles(std::vector<std::string> paths, std::function<bool()> on_change);
-  ~WatchedFiles();
-  WatchedFiles(const WatchedFiles&) = delete;
-  WatchedFiles& operator=(const WatchedFiles&) = delete;
+  // `state` counts as loaded.
+  explicit ReloadPolicy(std::string state);
+
+  // Observes `state` at time `now`. Returns true if the files are to be
+  // reloaded now.
+  bool ShouldReload(const std::string& state, Clock::time_point now);
+  // Records that the reload of the last observed state succeeded.
+  void OnReloaded();
 
  private:
-  std::string Look() const;
+  std::string loaded_;
+  std::string last_seen_;
+  Clock::time_point next_attempt_;
+};
+
+// Polls files on a thread of its own and calls `on_change` when ReloadPolicy
+// asks for it. `on_change` returns whether the reload succeeded; it runs on the
+// watcher's thread, until the destructor returns.
+//
+// Polling by path, rather than inotify, follows symbolic links and works on
+// network file systems and for mounted secrets, whose folders are replaced as a
+// whole.
+class FileWatcher {
+ public:
+  static constexpr std::chrono::milliseconds kPollInterval{250};
+
+  // The state of the files at construction counts as loaded, so construct the
+  // watcher before reading the files.
+  FileWatcher(std::vector<std::string> paths, std::function<bool()> on_change,
+              std::chrono::milliseconds poll_interval = kPollInterval);
+  ~FileWatcher();
+  FileWatcher(const FileWatcher&) = delete;
+  FileWatcher& operator=(const FileWatcher&) = delete;
+
+ private:
+  void Run(ReloadPolicy policy);
+  // Returns identity, size and times of all files as a string.
+  std::string ReadState() const;
 
   const std::vector<std::string> paths_;
   const std::function<bool()> on_change_;
+  const std::chrono::milliseconds poll_interval_;
   std::mutex mutex_;
-  std::condition_variable stopped_;
-  bool stop_ = false;  // guarded by mutex_
+  std::condition_variable stopped_;  // signals stop_
+  bool stop_ = false;                // guarded by mutex_
+  // Declared last, so that its thread starts when all other members exist.
   std::thread thread_;
 };
 

@@ -22,20 +22,18 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "server/base/printable.h"
 #include "server/config/address.h"
-#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {
 
 constexpr int kBacklog = 1024;
-// Files, the HTTP port's connections, gRPC's own; and two for each connection.
-constexpr int kOtherDescriptors = 384;
-constexpr int kUsualConnections = 10'000;
-// When the system has no descriptor or memory left for a connection.
-constexpr std::chrono::milliseconds kPause(20);
+// Delay before the next accept() if the system has no file descriptor or memory
+// left for a connection.
+constexpr std::chrono::milliseconds kAcceptRetryDelay(20);
 
-absl::Status NotBound(absl::string_view address, absl::string_view why) {
+absl::Status BindError(absl::string_view address, absl::string_view why) {
   return absl::UnavailableError(
       absl::StrCat("cannot listen on ", Printable(address, 200), ": ", why));
 }
@@ -54,12 +52,13 @@ int NewSocket(int family) {
   return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 }
 
-// A bound socket, or -1 and errno. Its connections send small messages at once.
-int BindSocket(const sockaddr* address, socklen_t length, bool both_families) {
+// Returns a bound socket, or -1 and sets errno. TCP_NODELAY, which accepted
+// connections inherit, sends small messages without delay.
+int BindSocket(const sockaddr* address, socklen_t length, bool dual_stack) {
   const int fd = NewSocket(address->sa_family);
   if (fd < 0) return -1;
   const int yes = 1;
-  const int only_v6 = both_families ? 0 : 1;
+  const int only_v6 = dual_stack ? 0 : 1;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
   if (address->sa_family == AF_INET6) {
@@ -93,9 +92,9 @@ void SetPort(int port, sockaddr* address) {
   }
 }
 
-// A socket that a server which is gone has left behind may go; one that answers
-// may not.
-bool RemoveDeadSocket(const sockaddr_un& address) {
+// Removes the file of a Unix domain socket if no server listens on it any more.
+// Returns true if it was removed.
+bool RemoveStaleSocket(const sockaddr_un& address) {
   struct stat info {};
   if (stat(address.sun_path, &info) != 0 || !S_ISSOCK(info.st_mode)) {
     return false;
@@ -109,26 +108,14 @@ bool RemoveDeadSocket(const sockaddr_un& address) {
   return refused && unlink(address.sun_path) == 0;
 }
 
-// Connections that ended before they were accepted are nobody's fault.
-bool IsPassing(int error) {
+// Returns true for errors of accept() that concern only the one connection,
+// such as one that the client has closed already.
+bool IsTransient(int error) {
   return error == EINTR || error == ECONNABORTED || error == EPROTO ||
          error == EPERM;
 }
 
 }  // namespace
-
-int MostConnections() {
-  constexpr rlim_t kMany = 4'000'000;
-  rlimit limit{};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return kUsualConnections;
-  const auto descriptors =
-      static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMany));
-  return std::max(1, (descriptors - kOtherDescriptors) / 2);
-}
-
-int UsualConnections() {
-  return std::min(MostConnections(), kUsualConnections);
-}
 
 Listener::Listener(int max_connections) : max_connections_(max_connections) {}
 
@@ -138,7 +125,7 @@ absl::StatusOr<std::unique_ptr<Listener>> Listener::Bind(
   listener->poll_ = epoll_create1(EPOLL_CLOEXEC);
   listener->wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (listener->poll_ < 0 || listener->wake_ < 0) {
-    return NotBound(address, strerror(errno));
+    return BindError(address, strerror(errno));
   }
   absl::string_view path = address;
   if (absl::ConsumePrefix(&path, "unix:")) {
@@ -154,21 +141,21 @@ absl::Status Listener::BindUnix(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof(address.sun_path)) {
-    return NotBound(path, "the path is too long for a socket");
+    return BindError(path, "the path is too long for a socket");
   }
   std::memcpy(address.sun_path, path.data(), path.size());
   const auto* const generic = reinterpret_cast<const sockaddr*>(&address);
   int fd = BindSocket(generic, sizeof(address), false);
-  if (fd < 0 && errno == EADDRINUSE && RemoveDeadSocket(address)) {
+  if (fd < 0 && errno == EADDRINUSE && RemoveStaleSocket(address)) {
     fd = BindSocket(generic, sizeof(address), false);
   }
-  if (fd < 0) return NotBound(path, strerror(errno));
+  if (fd < 0) return BindError(path, strerror(errno));
   socket_path_ = path;
   return Listen(fd);
 }
 
-// Every address of the name; "all of IPv4" means IPv6 as well where there is
-// any, as it does for gRPC.
+// Binds every address of the host name. A wildcard address binds IPv4 and IPv6
+// if the machine has both, as it does in gRPC.
 absl::Status Listener::BindHost(absl::string_view address) {
   const auto parsed = ParseAddress(address);
   if (!parsed.ok()) return parsed.status();
@@ -180,7 +167,7 @@ absl::Status Listener::BindHost(absl::string_view address) {
           getaddrinfo(parsed->host.c_str(), absl::StrCat(parsed->port).c_str(),
                       &hints, &found);
       error != 0) {
-    return NotBound(address, gai_strerror(error));
+    return BindError(address, gai_strerror(error));
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found,
                                                              freeaddrinfo);
@@ -194,7 +181,7 @@ absl::Status Listener::BindHost(absl::string_view address) {
       port_ = PortOf(fd);
       return Listen(fd);
     }
-    if (errno == EADDRINUSE) return NotBound(address, strerror(errno));
+    if (errno == EADDRINUSE) return BindError(address, strerror(errno));
   }
   int last_error = EADDRNOTAVAIL;
   for (addrinfo* one = found; one != nullptr; one = one->ai_next) {
@@ -206,12 +193,12 @@ absl::Status Listener::BindHost(absl::string_view address) {
       continue;
     }
     last_error = errno;
-    // A family the machine does not have is no reason not to serve the other.
+    // Skips address families that the machine does not support.
     if (last_error != EADDRNOTAVAIL && last_error != EAFNOSUPPORT) {
-      return NotBound(address, strerror(last_error));
+      return BindError(address, strerror(last_error));
     }
   }
-  if (sockets_.empty()) return NotBound(address, strerror(last_error));
+  if (sockets_.empty()) return BindError(address, strerror(last_error));
   return absl::OkStatus();
 }
 
@@ -222,13 +209,13 @@ absl::Status Listener::Listen(int socket) {
   event.data.fd = socket;
   if (listen(socket, kBacklog) != 0 ||
       epoll_ctl(poll_, EPOLL_CTL_ADD, socket, &event) != 0) {
-    return NotBound(absl::StrCat("port ", port_), strerror(errno));
+    return BindError(absl::StrCat("port ", port_), strerror(errno));
   }
   return absl::OkStatus();
 }
 
-void Listener::Start(Take take) {
-  take_ = std::move(take);
+void Listener::Start(OnConnection on_connection) {
+  on_connection_ = std::move(on_connection);
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = wake_;
@@ -243,14 +230,15 @@ void Listener::Stop() {
     }
     thread_.join();
   }
-  // Its name first: whoever comes next would find the socket dead, and have its
-  // own taken away.
+  // Removes the socket file before closing the socket. In the opposite order, a
+  // new server could find a stale socket, replace it, and lose its own file
+  // here.
   if (!socket_path_.empty()) unlink(socket_path_.c_str());
   socket_path_.clear();
   for (const int socket : sockets_) close(socket);
   sockets_.clear();
-  for (const int connection : watched_) close(connection);
-  watched_.clear();
+  for (const int duplicate : duplicates_) close(duplicate);
+  duplicates_.clear();
 }
 
 Listener::~Listener() {
@@ -266,8 +254,8 @@ void Listener::Run() {
     for (int i = 0; i < count; ++i) {
       const int fd = events[i].data.fd;
       if (fd == wake_) return;
-      if (watched_.contains(fd)) {
-        Forget(fd);
+      if (duplicates_.contains(fd)) {
+        OnClosed(fd);
       } else {
         Accept(fd);
       }
@@ -279,42 +267,41 @@ void Listener::Accept(int listening) {
   const int connection =
       accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
   if (connection < 0) {
-    if (errno != EAGAIN && errno != EWOULDBLOCK && !IsPassing(errno)) {
-      std::this_thread::sleep_for(kPause);
+    if (errno != EAGAIN && errno != EWOULDBLOCK && !IsTransient(errno)) {
+      std::this_thread::sleep_for(kAcceptRetryDelay);
     }
     return;
   }
-  if (open_ >= max_connections_ || !Watch(connection)) {
-    ++refused_;
+  if (open_ >= max_connections_ || !WatchForClose(connection)) {
+    ++rejected_;
     close(connection);
     return;
   }
   ++accepted_;
-  take_(listening, connection);
+  on_connection_(listening, connection);
 }
 
-// gRPC does not tell when a connection ends, but it shuts a socket down before
-// it closes it, and that is seen on any descriptor of the socket.
-bool Listener::Watch(int connection) {
-  const int watched = fcntl(connection, F_DUPFD_CLOEXEC, 0);
-  if (watched < 0) return false;
+bool Listener::WatchForClose(int connection) {
+  const int duplicate = fcntl(connection, F_DUPFD_CLOEXEC, 0);
+  if (duplicate < 0) return false;
   epoll_event event{};
-  event.events = 0;  // its end is always told
-  event.data.fd = watched;
-  if (epoll_ctl(poll_, EPOLL_CTL_ADD, watched, &event) != 0) {
-    close(watched);
+  event.events = 0;  // epoll always reports EPOLLHUP and EPOLLERR
+  event.data.fd = duplicate;
+  if (epoll_ctl(poll_, EPOLL_CTL_ADD, duplicate, &event) != 0) {
+    close(duplicate);
     return false;
   }
-  watched_.insert(watched);
+  duplicates_.insert(duplicate);
   ++open_;
   return true;
 }
 
-void Listener::Forget(int watched) {
-  watched_.erase(watched);
-  // Closing alone would not do while another descriptor is open.
-  epoll_ctl(poll_, EPOLL_CTL_DEL, watched, nullptr);
-  close(watched);
+void Listener::OnClosed(int duplicate) {
+  duplicates_.erase(duplicate);
+  // close() alone would not remove it from epoll while another descriptor of
+  // the socket is open.
+  epoll_ctl(poll_, EPOLL_CTL_DEL, duplicate, nullptr);
+  close(duplicate);
   --open_;
 }
 

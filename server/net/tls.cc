@@ -14,8 +14,8 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "server/base/printable.h"
 #include "server/observability/log.h"
-#include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {
@@ -30,23 +30,25 @@ using X509Ptr = std::unique_ptr<X509, Freer<X509, X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY, EVP_PKEY_free>>;
 using ContextPtr = std::unique_ptr<SSL_CTX, Freer<SSL_CTX, SSL_CTX_free>>;
 
-absl::Status Wrong(absl::string_view flag, const std::string& path,
-                   absl::string_view what) {
+absl::Status FileError(absl::string_view flag, const std::string& path,
+                       absl::string_view problem) {
   return absl::InvalidArgumentError(
-      absl::StrCat(flag, ": ", Printable(path, 200), " ", what));
+      absl::StrCat(flag, ": ", Printable(path, 200), " ", problem));
 }
 
-BioPtr Source(const std::string& text) {
+BioPtr MakeBio(const std::string& text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
-// OpenSSL would ask a terminal for a password, which no server has.
+// Password callback. Without it, OpenSSL would ask for a password on the
+// terminal.
 int NoPassword(char*, int, int, void*) { return 0; }
 
-// All certificates of a file: at least one, and nothing that is half of one.
+// Parses all certificates of a file. Fails if there is none, or if one of them
+// is malformed.
 absl::StatusOr<std::vector<X509Ptr>> ParseCertificates(
     absl::string_view flag, const std::string& path, const std::string& text) {
-  const BioPtr source = Source(text);
+  const BioPtr source = MakeBio(text);
   std::vector<X509Ptr> certificates;
   while (X509* one =
              PEM_read_bio_X509(source.get(), nullptr, NoPassword, nullptr)) {
@@ -57,46 +59,50 @@ absl::StatusOr<std::vector<X509Ptr>> ParseCertificates(
   const bool at_end = ERR_GET_LIB(error) == ERR_LIB_PEM &&
                       ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
   if (certificates.empty() || !at_end) {
-    return Wrong(flag, path,
-                 certificates.empty() ? "holds no certificate in PEM form"
-                                      : "holds a certificate that is broken");
+    return FileError(flag, path,
+                     certificates.empty()
+                         ? "holds no certificate in PEM form"
+                         : "holds a certificate that is broken");
   }
   return certificates;
 }
 
 absl::StatusOr<KeyPtr> ParseKey(const std::string& path,
                                 const std::string& text) {
-  const BioPtr source = Source(text);
+  const BioPtr source = MakeBio(text);
   KeyPtr key(
       PEM_read_bio_PrivateKey(source.get(), nullptr, NoPassword, nullptr));
   ERR_clear_error();
   if (key == nullptr) {
-    return Wrong("--tls-key", path,
-                 "holds no private key in PEM form without a password");
+    return FileError("--tls-key", path,
+                     "holds no private key in PEM form without a password");
   }
   return key;
 }
 
-// gRPC would start with a certificate that OpenSSL refuses, one with a short
-// key, say, and serve nobody: so we ask before.
-bool CanBeServed(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
+// Returns true if OpenSSL accepts the certificate for a server. gRPC would
+// start with a rejected one, for example one with a short key, and fail every
+// handshake.
+bool IsAcceptedByOpenSsl(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
   const ContextPtr context(SSL_CTX_new(TLS_server_method()));
-  bool can = context != nullptr &&
-             SSL_CTX_use_certificate(context.get(), chain[0].get()) == 1 &&
-             SSL_CTX_use_PrivateKey(context.get(), key) == 1;
-  for (size_t i = 1; can && i < chain.size(); ++i) {
-    can = SSL_CTX_add1_chain_cert(context.get(), chain[i].get()) == 1;
+  bool accepted = context != nullptr &&
+                  SSL_CTX_use_certificate(context.get(), chain[0].get()) == 1 &&
+                  SSL_CTX_use_PrivateKey(context.get(), key) == 1;
+  for (size_t i = 1; accepted && i < chain.size(); ++i) {
+    accepted = SSL_CTX_add1_chain_cert(context.get(), chain[i].get()) == 1;
   }
   ERR_clear_error();
-  return can;
+  return accepted;
 }
 
+// Returns the expiry in seconds since 1970, or 0 if it cannot be parsed.
 int64_t NotAfter(const X509& certificate) {
   std::tm end{};
   if (ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &end) != 1) return 0;
   return timegm(&end);
 }
 
+// Returns the SHA-256 of a certificate in hexadecimal.
 std::string Fingerprint(const X509& certificate) {
   unsigned char digest[EVP_MAX_MD_SIZE];
   unsigned int length = 0;
@@ -113,6 +119,7 @@ absl::StatusOr<std::string> Read(absl::string_view flag,
       absl::StrCat(flag, ": ", content.status().message()));
 }
 
+// Logs a certificate, as a warning if it has expired.
 void LogIdentity(absl::string_view event, const TlsIdentity& identity) {
   const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
                           std::chrono::system_clock::now().time_since_epoch())
@@ -136,13 +143,14 @@ absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsFiles& files) {
   const bool match = X509_check_private_key(chain[0].get(), key.get()) == 1;
   ERR_clear_error();
   if (!match) {
-    return Wrong("--tls-key", files.key,
-                 "is not the key of the certificate of --tls-cert");
+    return FileError("--tls-key", files.key,
+                     "is not the key of the certificate of --tls-cert");
   }
-  if (!CanBeServed(chain, key.get())) {
-    return Wrong("--tls-cert", files.certificate,
-                 "holds a certificate that OpenSSL does not serve; its key or "
-                 "digest may be too weak");
+  if (!IsAcceptedByOpenSsl(chain, key.get())) {
+    return FileError(
+        "--tls-cert", files.certificate,
+        "holds a certificate that OpenSSL does not serve; its key or "
+        "digest may be too weak");
   }
   if (!files.client_ca.empty()) {
     LOCUS_ASSIGN_OR_RETURN(identity.client_ca,
@@ -161,7 +169,7 @@ absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(
   std::unique_ptr<TlsStore> store(new TlsStore(files));
   std::vector<std::string> paths = {files.certificate, files.key};
   if (!files.client_ca.empty()) paths.push_back(files.client_ca);
-  store->watch_ = std::make_unique<WatchedFiles>(
+  store->watcher_ = std::make_unique<FileWatcher>(
       paths, [raw = store.get()] { return raw->Reload(); });
   LOCUS_ASSIGN_OR_RETURN(TlsIdentity identity, ReadTlsIdentity(files));
   LogIdentity("certificate", identity);
@@ -178,7 +186,7 @@ std::shared_ptr<const TlsIdentity> TlsStore::Current() const {
 bool TlsStore::Reload() {
   absl::StatusOr<TlsIdentity> read = ReadTlsIdentity(files_);
   if (!read.ok()) {
-    WriteLog(LogLine("error", "certificate_refused")
+    WriteLog(LogLine("error", "certificate_rejected")
                  .Add("error", read.status().message()));
     return false;
   }

@@ -1,55 +1,63 @@
-// The server's certificate, its key, and whom it trusts to certify clients.
+// The server's TLS identity: certificate, private key, and the authorities that
+// it trusts for client certificates. Reloaded when the files change.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "server/net/file_watcher.h"
 
 namespace locus::server {
 
+// Paths of the files, all in PEM form.
 struct TlsFiles {
-  std::string certificate;  // PEM, the server's first, then its issuers
-  std::string key;          // PEM, without a password
-  std::string client_ca;    // PEM; empty: clients need no certificate
+  std::string certificate;  // the server's certificate, then its issuers
+  std::string key;        // private key of the certificate, without a password
+  std::string client_ca;  // empty: clients need no certificate
 };
 
-// What the files hold, checked: every part parses, and the key is the one of
-// the certificate.
+// Content of the files. ReadTlsIdentity() has checked that all parts parse,
+// that the key belongs to the certificate, and that OpenSSL accepts both.
 struct TlsIdentity {
   std::string certificate;
   std::string key;
   std::string client_ca;
-  // Of the server's certificate: when it ends, in seconds since 1970, and its
-  // SHA-256 in hexadecimal, to tell it from the one before.
+  // Expiry of the server's certificate, in seconds since 1970.
   int64_t not_after_seconds = 0;
+  // SHA-256 of the server's certificate, in hexadecimal.
   std::string fingerprint;
 };
+// INVALID_ARGUMENT names the flag, the file and the problem.
 absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsFiles& files);
 
-// The identity of now. Files that change are read again, without a restart; if
-// what they hold is no identity, the one before stays. Thread-safe.
+// Holds the current identity and replaces it when the files change, without a
+// restart. If the new files are invalid, the previous identity stays in use.
+// Thread-safe.
 class TlsStore {
  public:
+  // Reads the files and starts to watch them. INVALID_ARGUMENT as for
+  // ReadTlsIdentity().
   static absl::StatusOr<std::unique_ptr<TlsStore>> Open(const TlsFiles& files);
 
+  // Never null.
   std::shared_ptr<const TlsIdentity> Current() const;
   bool requires_client_certificate() const { return !files_.client_ca.empty(); }
 
  private:
   explicit TlsStore(TlsFiles files) : files_(std::move(files)) {}
-  // Whether what the files hold now can be used.
+  // Replaces the identity with that of the files. Returns false and keeps the
+  // previous one if the files are invalid.
   bool Reload();
 
   const TlsFiles files_;
   mutable std::mutex mutex_;
   std::shared_ptr<const TlsIdentity> current_;  // guarded by mutex_
-  // Last: its thread uses the rest.
-  std::unique_ptr<WatchedFiles> watch_;
+  // Declared last, so that its thread ends before the other members do.
+  std::unique_ptr<FileWatcher> watcher_;
 };
 
 }  // namespace locus::server

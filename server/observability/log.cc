@@ -13,6 +13,7 @@
 namespace locus::server {
 namespace {
 
+// The current time as RFC 3339 in UTC, with microseconds.
 std::string Timestamp() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const int64_t micros =
@@ -25,6 +26,7 @@ std::string Timestamp() {
       utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, micros % 1'000'000);
 }
 
+// Appends one ASCII character, escaped as JSON requires.
 void AppendEscaped(char c, std::string* out) {
   switch (c) {
     case '"':
@@ -47,7 +49,8 @@ void AppendEscaped(char c, std::string* out) {
   }
 }
 
-// One character, or none where there is none.
+// Appends one UTF-8 character, escaped if it is deceptive. An empty `character`
+// stands for an invalid byte and is replaced by U+FFFD.
 void AppendCharacter(absl::string_view character, std::string* out) {
   if (character.empty()) {
     out->append("\xef\xbf\xbd");

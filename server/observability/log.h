@@ -1,4 +1,4 @@
-// Structured log lines: one JSON object each, on one line, in one write.
+// Structured logs: one JSON object per line.
 #pragma once
 
 #include <cstdint>
@@ -8,23 +8,23 @@
 
 namespace locus::server {
 
-// One line in the making:
+// Builds one log line. Not thread-safe.
 //
 //   WriteLog(LogLine("info", "ready").Add("grpc_port", 50051));
 class LogLine {
  public:
-  // Begins with ts (RFC 3339, microseconds, UTC), level and event.
+  // Starts the line with the fields ts (the current time as RFC 3339 in UTC,
+  // with microseconds), level and event.
   LogLine(absl::string_view level, absl::string_view event);
 
-  // Keys are ours and need no escaping; values are anybody's and get it, and so
-  // do characters that deceive (see server/base/utf8.h). Bytes that are not UTF-8
-  // become U+FFFD.
+  // Adds a field. Keys are written verbatim and must be literals of the
+  // program. Values are escaped as by AppendJsonString() and may be untrusted.
   LogLine& Add(absl::string_view key, absl::string_view value);
   LogLine& Add(absl::string_view key, const char* value);
   LogLine& Add(absl::string_view key, int64_t value);
   LogLine& Add(absl::string_view key, int value);
 
-  // The line, with its newline.
+  // Returns the complete line, with its newline.
   std::string Finish() const;
 
  private:
@@ -32,11 +32,13 @@ class LogLine {
   std::string text_;
 };
 
-// Writes to standard error. A stream that is closed or full loses the line and
-// nothing else.
+// Writes the line to standard error in a single write(), so that lines of
+// different threads do not mix. If the stream is closed or full, the line is
+// lost without an error. Thread-safe.
 void WriteLog(const LogLine& line);
 
-// Appends `text` as a JSON string with its quotes.
+// Appends `text` as a JSON string, with its quotes. Deceptive characters (see
+// IsDeceptive()) are escaped, and bytes that are not UTF-8 become U+FFFD.
 void AppendJsonString(absl::string_view text, std::string* out);
 
 }  // namespace locus::server

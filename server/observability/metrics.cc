@@ -5,8 +5,8 @@
 #include <sstream>
 #include <utility>
 
-#include "server/observability/process_metrics.h"
 #include "server/base/version.h"
+#include "server/observability/process_metrics.h"
 
 namespace locus::server {
 namespace {
@@ -20,7 +20,8 @@ using prometheus::Gauge;
 using prometheus::Histogram;
 using prometheus::Registry;
 
-// From 10 us, the time of an empty call, to minutes.
+// Bucket boundaries in seconds: from 10 us, the time of an empty call, to a
+// minute.
 const Histogram::BucketBoundaries& Buckets() {
   static const auto* const buckets = new Histogram::BucketBoundaries{
       10e-6,  25e-6, 50e-6, 100e-6, 250e-6, 500e-6, 1e-3,
@@ -73,45 +74,45 @@ absl::string_view NameOf(grpc::StatusCode code) {
 
 Metrics::Metrics(absl::string_view version)
     : started_(CounterFamily(registry_, "grpc_server_started_total",
-                             "Calls that began.")),
+                             "Calls started.")),
       handled_(CounterFamily(registry_, "grpc_server_handled_total",
-                             "Calls that ended, by status code.")),
+                             "Calls ended, by status code.")),
       messages_received_(CounterFamily(
           registry_, "grpc_server_msg_received_total", "Messages received.")),
       messages_sent_(CounterFamily(registry_, "grpc_server_msg_sent_total",
                                    "Messages sent.")),
       handling_seconds_(HistogramFamily(
           registry_, "grpc_server_handling_seconds",
-          "Time from a call's message to the end of its answer.")),
+          "Time from the arrival of a call to the end of its response.")),
       queue_seconds_(HistogramFamily(registry_, "locus_queue_seconds",
-                                     "Time calls waited for a slot.")),
+                                     "Time that calls waited for a slot.")),
       compute_seconds_(CounterFamily(registry_, "locus_compute_seconds_total",
-                                     "Time calls spent computing.")) {
+                                     "Time that calls spent computing.")) {
   GaugeFamily(registry_, "locus_build_info",
-              "1; version and commit are labels.")
+              "Always 1; the labels are version and commit.")
       .Add({{"version", std::string(version)}, {"commit", Commit()}})
       .Set(1);
   in_flight_calls_ = &GaugeFamily(registry_, "locus_in_flight_calls",
-                                  "Calls that began and have not ended.")
+                                  "Calls started and not ended.")
                           .Add({});
-  auto& shed = CounterFamily(registry_, "locus_shed_calls_total",
-                             "Calls turned away for want of capacity.");
-  for (const ShedReason reason : kShedReasons) {
-    shed_calls_[static_cast<size_t>(reason)] =
-        &shed.Add({{"reason", std::string(NameOf(reason))}});
+  auto& rejected = CounterFamily(registry_, "locus_rejected_calls_total",
+                                 "Valid calls rejected, by reason.");
+  for (const RejectReason reason : kRejectReasons) {
+    rejected_calls_[static_cast<size_t>(reason)] =
+        &rejected.Add({{"reason", std::string(NameOf(reason))}});
   }
-  auto& admitted = CounterFamily(registry_, "locus_admitted_calls_total",
-                                 "Calls that were let in to compute, by how "
-                                 "long they were expected to take.");
-  for (const Lane lane : kLanes) {
-    admitted_calls_[static_cast<size_t>(lane)] =
-        &admitted.Add({{"lane", std::string(NameOf(lane))}});
+  auto& admitted =
+      CounterFamily(registry_, "locus_admitted_calls_total",
+                    "Calls admitted to compute, by expected cost.");
+  for (const CostClass cost_class : kCostClasses) {
+    admitted_calls_[static_cast<size_t>(cost_class)] =
+        &admitted.Add({{"cost_class", std::string(NameOf(cost_class))}});
   }
   evaluation_cells_ = &CounterFamily(registry_, "locus_evaluation_cells_total",
-                                     "Cells of evaluations that were finished.")
+                                     "Evaluation cells completed.")
                            .Add({});
   evaluation_steps_ = &CounterFamily(registry_, "locus_evaluation_steps_total",
-                                     "Steps of training that were taken.")
+                                     "Training steps completed.")
                            .Add({});
 }
 
@@ -142,40 +143,40 @@ MethodMetrics Metrics::AddMethod(absl::string_view service,
 void Metrics::AddGauge(absl::string_view name, absl::string_view help,
                        std::function<double()> value,
                        const prometheus::Labels& labels) {
-  asked_gauges_.push_back(
+  callback_gauges_.push_back(
       {&GaugeFamily(registry_, name, help).Add(labels), std::move(value)});
 }
 
 void Metrics::AddCounter(absl::string_view name, absl::string_view help,
                          std::function<int64_t()> value,
                          const prometheus::Labels& labels) {
-  asked_counters_.push_back(
+  callback_counters_.push_back(
       {std::string(name), std::string(help), labels, std::move(value)});
 }
 
-std::vector<prometheus::MetricFamily> Metrics::CollectAskedCounters() const {
+std::vector<prometheus::MetricFamily> Metrics::CollectCallbackCounters() const {
   std::vector<prometheus::MetricFamily> families;
-  for (const AskedCounter& asked : asked_counters_) {
-    if (families.empty() || families.back().name != asked.name) {
+  for (const CallbackCounter& counter : callback_counters_) {
+    if (families.empty() || families.back().name != counter.name) {
       families.push_back(
-          {asked.name, asked.help, prometheus::MetricType::Counter, {}});
+          {counter.name, counter.help, prometheus::MetricType::Counter, {}});
     }
     prometheus::ClientMetric metric;
-    for (const auto& [name, value] : asked.labels) {
+    for (const auto& [name, value] : counter.labels) {
       metric.label.push_back({name, value});
     }
-    metric.counter.value = static_cast<double>(asked.value());
+    metric.counter.value = static_cast<double>(counter.value());
     families.back().metric.push_back(std::move(metric));
   }
   return families;
 }
 
 std::string Metrics::Text() const {
-  for (const AskedGauge& asked : asked_gauges_) {
-    asked.gauge->Set(asked.value());
+  for (const CallbackGauge& gauge : callback_gauges_) {
+    gauge.gauge->Set(gauge.value());
   }
   std::vector<prometheus::MetricFamily> families = registry_.Collect();
-  for (prometheus::MetricFamily& family : CollectAskedCounters()) {
+  for (prometheus::MetricFamily& family : CollectCallbackCounters()) {
     families.push_back(std::move(family));
   }
   for (prometheus::MetricFamily& family : CollectProcessMetrics()) {

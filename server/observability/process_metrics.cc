@@ -50,7 +50,8 @@ double OpenFiles() {
   return count - 3;  // `.`, `..`, and the directory itself
 }
 
-// The library was loaded when the process started, near enough.
+// Initialised when the program is loaded, which is close to the start of the
+// process.
 const double start_seconds =
     std::chrono::duration<double>(
         std::chrono::system_clock::now().time_since_epoch())
@@ -68,15 +69,15 @@ int64_t ResidentBytes() {
 std::vector<MetricFamily> CollectProcessMetrics() {
   std::vector<MetricFamily> families;
   families.push_back(Make("process_resident_memory_bytes",
-                          "Resident memory size in bytes.", MetricType::Gauge,
+                          "Resident memory in bytes.", MetricType::Gauge,
                           static_cast<double>(ResidentBytes())));
   families.push_back(Make("process_cpu_seconds_total",
-                          "User and system time spent, in seconds.",
+                          "User and system CPU time in seconds.",
                           MetricType::Counter, CpuSeconds()));
   families.push_back(Make("process_open_fds", "Open file descriptors.",
                           MetricType::Gauge, OpenFiles()));
   families.push_back(Make("process_start_time_seconds",
-                          "When the process started, since the epoch.",
+                          "Start time of the process, in seconds since 1970.",
                           MetricType::Gauge, start_seconds));
   return families;
 }

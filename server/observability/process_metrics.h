@@ -1,4 +1,4 @@
-// The process's own figures, under the names every Prometheus client uses.
+// Metrics of the process, under the standard names of Prometheus clients.
 #pragma once
 
 #include <prometheus/metric_family.h>
@@ -8,10 +8,10 @@
 
 namespace locus::server {
 
-// Memory, processor time, open files and start time, read from /proc now.
+// Returns the current memory, CPU time, open files and start time.
 std::vector<prometheus::MetricFamily> CollectProcessMetrics();
 
-// The memory the process holds.
+// Returns the resident memory of the process.
 int64_t ResidentBytes();
 
 }  // namespace locus::server

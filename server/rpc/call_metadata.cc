@@ -10,7 +10,6 @@
 namespace locus::server {
 namespace {
 
-constexpr std::chrono::milliseconds kQuestionInterval(1);
 constexpr size_t kMaxRequestIdBytes = 128;
 
 absl::string_view Metadata(const grpc::ServerContext& context,
@@ -26,15 +25,16 @@ uint64_t RandomSeed() {
   return (uint64_t{device()} << 32) ^ device();
 }
 
-// SplitMix64's: neighbours have nothing in common.
+// The finaliser of SplitMix64 (Steele et al., 2014): consecutive inputs give
+// unrelated outputs.
 uint64_t Mix(uint64_t z) {
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
   z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
   return z ^ (z >> 31);
 }
 
-// Threads come and go with calls: to seed a generator for each costs more than
-// all its numbers.
+// 128 random bits, as 32 hexadecimal digits. All threads share one counter,
+// because a generator per thread would have to be seeded for each new thread.
 std::string RandomId() {
   static const uint64_t process = RandomSeed();
   static std::atomic<uint64_t> next{RandomSeed()};
@@ -54,34 +54,6 @@ bool IsZero(absl::string_view text) {
 }
 
 }  // namespace
-
-CallerWatch::CallerWatch(grpc::ServerContext* context) : context_(context) {
-  const auto now = Clock::now();
-  // Far deadlines would overflow the sum.
-  constexpr auto kFar = std::chrono::hours(24 * 365);
-  const auto left = context->deadline() - std::chrono::system_clock::now();
-  deadline_ = left > kFar
-                  ? Clock::time_point::max()
-                  : now + std::chrono::duration_cast<Clock::duration>(left);
-  next_question_ = now;
-}
-
-absl::Status CallerWatch::Check() {
-  const auto now = Clock::now();
-  if (now >= deadline_) {
-    return absl::DeadlineExceededError(
-        "the deadline passed before the result was ready");
-  }
-  // The transport takes one question at a time; whoever comes meanwhile goes
-  // by what is known.
-  if (std::unique_lock lock(mutex_, std::try_to_lock);
-      lock.owns_lock() && now >= next_question_) {
-    next_question_ = now + kQuestionInterval;
-    if (context_->IsCancelled()) cancelled_ = true;
-  }
-  if (cancelled_) return absl::CancelledError("the caller went away");
-  return absl::OkStatus();
-}
 
 std::string RequestIdOf(const grpc::ServerContext& context) {
   const absl::string_view given = Metadata(context, "x-request-id");

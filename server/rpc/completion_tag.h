@@ -1,4 +1,7 @@
-// What gRPC's completion queues tell of.
+// Tags of gRPC's completion queues.
+//
+// Each asynchronous operation of gRPC is started with a tag, a void pointer.
+// The completion queue returns that tag when the operation has completed.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
@@ -7,34 +10,40 @@
 
 namespace locus::server {
 
-class QueueEvent {
+// Receives the completion of one operation. A poller calls Proceed() for every
+// tag that its queue returns. The tag must outlive the operation.
+class CompletionTag {
  public:
-  // On the queue's own thread. May delete whatever it is part of.
-  virtual void Happen(bool ok) = 0;
+  // Handles the completion; `ok` is gRPC's success flag. Runs on the thread
+  // that polls the queue, and may delete the object that contains the tag.
+  virtual void Proceed(bool ok) = 0;
 
-  // What gRPC is handed, and hands back.
+  // Converts to and from the pointer that gRPC stores.
   void* tag() { return this; }
-  static QueueEvent* Of(void* tag) { return static_cast<QueueEvent*>(tag); }
+  static CompletionTag* Of(void* tag) {
+    return static_cast<CompletionTag*>(tag);
+  }
 
  protected:
-  ~QueueEvent() = default;
+  ~CompletionTag() = default;
 };
 
-// Calls a member function of its owner.
+// A tag that calls a member function of its owner, which contains the tag.
 template <typename Owner>
-class OwnEvent final : public QueueEvent {
+class MemberTag final : public CompletionTag {
  public:
-  OwnEvent(Owner* owner, void (Owner::*happen)(bool ok))
-      : owner_(*owner), happen_(happen) {}
-  void Happen(bool ok) override { (owner_.*happen_)(ok); }
+  MemberTag(Owner* owner, void (Owner::*on_completion)(bool ok))
+      : owner_(*owner), on_completion_(on_completion) {}
+  void Proceed(bool ok) override { (owner_.*on_completion_)(ok); }
 
  private:
   Owner& owner_;
-  void (Owner::*const happen_)(bool ok);
+  void (Owner::*const on_completion_)(bool ok);
 };
 
-// A queue, and whether nothing may be asked of gRPC there any more, which only
-// its own thread may look at.
+// A completion queue, and whether it is shut down, so that no operation may be
+// started on it. Only the thread that polls the queue may read or write
+// `is_closed`.
 struct EventQueue {
   std::unique_ptr<grpc::ServerCompletionQueue> queue;
   bool is_closed = false;

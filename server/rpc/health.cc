@@ -12,22 +12,23 @@ namespace {
 using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 
-// Longer names are nobody's.
-constexpr size_t kMaxName = 200;
+// No service has a longer name.
+constexpr size_t kMaxNameLength = 200;
 
 }  // namespace
 
-// One question, from before it is asked until it is answered.
+// State of one Check call, from the request to gRPC for a call until its
+// response is sent. Deletes itself then.
 class Health::CheckCall {
  public:
   CheckCall(Health* health, EventQueue* queue)
       : health_(*health), queue_(*queue), responder_(&context_) {
     health_.RequestCheck(&context_, &request_, &responder_, queue_.queue.get(),
-                         queue_.queue.get(), arrived_.tag());
+                         queue_.queue.get(), arrival_tag_.tag());
   }
 
  private:
-  void Arrive(bool ok) {
+  void OnArrival(bool ok) {
     if (!ok || queue_.is_closed) return delete this;
     new CheckCall(&health_, &queue_);
     HealthCheckResponse response;
@@ -38,73 +39,75 @@ class Health::CheckCall {
     } else {
       status = grpc::Status(grpc::NOT_FOUND, "service name unknown");
     }
-    responder_.Finish(response, status, sent_.tag());
+    responder_.Finish(response, status, sent_tag_.tag());
   }
-  void End(bool /*ok*/) { delete this; }
+  void OnSent(bool /*ok*/) { delete this; }
 
   Health& health_;
   EventQueue& queue_;
   grpc::ServerContext context_;
   HealthCheckRequest request_;
   grpc::ServerAsyncResponseWriter<HealthCheckResponse> responder_;
-  OwnEvent<CheckCall> arrived_{this, &CheckCall::Arrive};
-  OwnEvent<CheckCall> sent_{this, &CheckCall::End};
+  MemberTag<CheckCall> arrival_tag_{this, &CheckCall::OnArrival};
+  MemberTag<CheckCall> sent_tag_{this, &CheckCall::OnSent};
 };
 
-// A stream of answers, one at first and one for each change.
+// State of one Watch call, which sends the current status, and each new status
+// after a change. Deletes itself when the call has ended and no write is
+// pending.
 class Health::WatchCall {
  public:
   WatchCall(Health* health, EventQueue* queue)
       : health_(*health), queue_(*queue), writer_(&context_) {
-    context_.AsyncNotifyWhenDone(ended_.tag());
+    context_.AsyncNotifyWhenDone(done_tag_.tag());
     health_.RequestWatch(&context_, &request_, &writer_, queue_.queue.get(),
-                         queue_.queue.get(), arrived_.tag());
+                         queue_.queue.get(), arrival_tag_.tag());
   }
 
-  // Sends how it is, unless that was the last that was sent, or is to be sent
-  // once the last is gone. Expects the health's lock to be held.
-  void Tell() {
-    if (is_writing_ || is_over_) return;
+  // Sends the current status if it differs from the last one sent. While a
+  // write is pending, OnWritten() does so later. Requires Health::mutex_.
+  void SendStatus() {
+    if (is_writing_ || is_done_) return;
     const ServingStatus status = health_.StatusOf(request_.service());
-    if (told_ == status) return;
-    told_ = status;
+    if (last_sent_ == status) return;
+    last_sent_ = status;
     HealthCheckResponse response;
     response.set_status(status);
     is_writing_ = true;
-    writer_.Write(response, written_.tag());
+    writer_.Write(response, written_tag_.tag());
   }
 
  private:
-  void Arrive(bool ok) {
-    if (!ok) return delete this;   // there will be no other event
-    if (queue_.is_closed) return;  // it came as the server went
+  void OnArrival(bool ok) {
+    if (!ok) return delete this;   // the server is shut down; no event follows
+    if (queue_.is_closed) return;  // arrived during shutdown; OnDone() follows
     new WatchCall(&health_, &queue_);
     const std::lock_guard lock(health_.mutex_);
-    if (request_.service().size() > kMaxName) {
+    if (request_.service().size() > kMaxNameLength) {
       is_writing_ = true;
       writer_.Finish(grpc::Status(grpc::INVALID_ARGUMENT,
                                   "service: is longer than 200 characters"),
-                     written_.tag());
+                     written_tag_.tag());
       return;
     }
     health_.watchers_.insert(this);
-    Tell();
+    SendStatus();
   }
-  void Written(bool ok) {
+  void OnWritten(bool ok) {
     std::unique_lock lock(health_.mutex_);
     is_writing_ = false;
-    if (is_over_) {
+    if (is_done_) {
       lock.unlock();
       delete this;
     } else if (ok && !queue_.is_closed && health_.watchers_.count(this) > 0) {
-      Tell();
+      SendStatus();
     }
   }
-  void End(bool /*ok*/) {
+  void OnDone(bool /*ok*/) {
     std::unique_lock lock(health_.mutex_);
     health_.watchers_.erase(this);
-    is_over_ = true;
-    if (is_writing_) return;  // deleted when that is heard of
+    is_done_ = true;
+    if (is_writing_) return;  // OnWritten() deletes the call
     lock.unlock();
     delete this;
   }
@@ -114,21 +117,22 @@ class Health::WatchCall {
   grpc::ServerContext context_;
   HealthCheckRequest request_;
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_;
-  std::optional<ServingStatus> told_;
+  std::optional<ServingStatus> last_sent_;
   bool is_writing_ = false;
-  bool is_over_ = false;
-  OwnEvent<WatchCall> arrived_{this, &WatchCall::Arrive};
-  OwnEvent<WatchCall> written_{this, &WatchCall::Written};
-  OwnEvent<WatchCall> ended_{this, &WatchCall::End};
+  bool is_done_ = false;
+  MemberTag<WatchCall> arrival_tag_{this, &WatchCall::OnArrival};
+  MemberTag<WatchCall> written_tag_{this, &WatchCall::OnWritten};
+  MemberTag<WatchCall> done_tag_{this, &WatchCall::OnDone};
 };
 
 void Health::SetServing(bool serving) {
   const std::lock_guard lock(mutex_);
   serving_ = serving;
-  for (WatchCall* const watcher : watchers_) watcher->Tell();
+  for (WatchCall* const watcher : watchers_) watcher->SendStatus();
 }
 
-// Two of each: one may come while the other is being taken.
+// Two pending requests per method, so that gRPC can accept a call while another
+// one is being processed.
 void Health::Start(EventQueue* queue) {
   for (int i = 0; i < 2; ++i) {
     new CheckCall(this, queue);

@@ -1,9 +1,8 @@
-// grpc.health.v1: whether the server and each of its services serve.
+// grpc.health.v1.Health: the serving status of the server and of each service.
 //
-// Its events happen on a queue of the front's: with one of its own a second
-// thread polled beside the front's, and the two woke each other up for every
-// call that came. That the front comes before who computes keeps answers within
-// a tenth of a second in a crowd (`./run storm --case tiny`).
+// Health checks are processed by a poller of the unary methods, which runs at a
+// higher priority than the compute threads, so that they are answered under
+// overload too (see docs/adr/0003-polling-threads-and-priorities.md).
 #pragma once
 
 #include <mutex>
@@ -16,17 +15,19 @@
 
 namespace locus::server {
 
+// Implements Check and Watch with gRPC's asynchronous API. Not serving until
+// SetServing(true).
 class Health final : public grpc::health::v1::Health::AsyncService {
  public:
-  // Names of services; the server as a whole is "".
+  // `names` are the full names of the services; "" is the server as a whole.
   explicit Health(std::set<std::string> names) : names_(std::move(names)) {}
 
-  // Once the server is built. Events of `queue` have to happen until it is
-  // closed and empty.
+  // Starts accepting calls; call it once the gRPC server is built. The events
+  // of `queue` must be processed until the queue is closed and empty.
   void Start(EventQueue* queue);
 
-  // Nothing serves until it is said to. For any thread, while the server is not
-  // shut down.
+  // Sets the status of all services, and sends it to all Watch calls.
+  // Thread-safe. Must not be called once the gRPC server is shut down.
   void SetServing(bool serving);
 
  private:
@@ -35,13 +36,13 @@ class Health final : public grpc::health::v1::Health::AsyncService {
   class WatchCall;
 
   bool Knows(const std::string& name) const { return names_.count(name) > 0; }
-  // Expects the lock to be held.
+  // Requires mutex_.
   ServingStatus StatusOf(const std::string& name) const;
 
   const std::set<std::string> names_;
   std::mutex mutex_;
-  bool serving_ = false;
-  std::set<WatchCall*> watchers_;
+  bool serving_ = false;           // guarded by mutex_
+  std::set<WatchCall*> watchers_;  // guarded by mutex_
 };
 
 }  // namespace locus::server

@@ -4,58 +4,60 @@
 #include <optional>
 #include <utility>
 
-#include "server/admission/controller.h"
-
 namespace locus::server {
 namespace {
 
-using Clock = PaceClock;
-
-// Calls of each method that gRPC may have in store for us at any time.
-constexpr int kRequested = 32;
-// Calls of a lane turned away in a second, for each thread that computes: two
-// hundredths of its time, or three for long ones, of which fewer come: all that
-// are too many hear so at once, at ten times what can be done. Those that are
-// held for too long come on top.
-constexpr double RefusalsPerSecond(Lane lane) {
-  return lane == Lane::kShort ? 200 : 300;
+// Calls of each method that gRPC may accept ahead.
+constexpr int kRequestedCalls = 32;
+// The maximum rate of early rejections, per second, cost class and compute
+// thread. They take 2 % of a thread's time, or 3 % for long calls. Long calls
+// are fewer, so at ten times the capacity every excess long call can be
+// rejected on arrival. Rejections of expired calls are not limited by this
+// rate.
+constexpr double RejectionsPerSecond(CostClass cost_class) {
+  return cost_class == CostClass::kShort ? 200 : 300;
 }
-// So many of a lane a door may turn away at once after a quiet time, which is a
-// tenth of a second's work for it: all of a burst that are too many.
-constexpr double kMostAtOnce = 1000;
-// Calls that are turned away after they were held, before others are looked
-// after again.
-constexpr int kMostInARow = 8;
-// So long a message may take its place, or be read while others are kept out,
-// and how often it is looked at.
-constexpr std::chrono::seconds kPatience(2);
-constexpr std::chrono::milliseconds kLookAtReading(500);
+// The burst size of that limit, per poller and cost class: a tenth of a second
+// of the poller's work, enough for all excess calls of a burst.
+constexpr double kRejectionBurst = 1000;
+// Expired calls that are rejected before other events are processed again.
+constexpr int kMaxRejectionsPerWakeup = 8;
+// Deferred calls are examined at this interval when no event arrives.
+constexpr std::chrono::milliseconds kDeferredPollInterval(20);
+// A call whose message takes longer than this to arrive loses the capacity of
+// its cost class. Calls whose messages are being read are examined at the
+// interval.
+constexpr std::chrono::seconds kReadTimeout(2);
+constexpr std::chrono::milliseconds kReadPollInterval(500);
 
 }  // namespace
 
-Door::Door(Front* front, size_t number,
-           std::unique_ptr<grpc::ServerCompletionQueue> queue, int door_count)
-    : front_(*front),
-      number_(number),
+CompletionQueuePoller::CompletionQueuePoller(
+    UnaryEnvironment* environment, size_t index,
+    std::unique_ptr<grpc::ServerCompletionQueue> queue)
+    : environment_(*environment),
+      admission_(environment->admission),
+      index_(index),
       queue_{std::move(queue)},
-      held_(front->methods_.size()) {
-  for (const Lane lane : kLanes) {
-    allowances_.emplace_back(
-        RefusalsPerSecond(lane) * front->state_.options.threads / door_count,
-        kMostAtOnce, Clock::now());
+      deferred_(environment->methods.size()) {
+  for (const CostClass cost_class : kCostClasses) {
+    early_rejections_.emplace_back(
+        RejectionsPerSecond(cost_class) * admission_.limits().threads /
+            static_cast<double>(environment_.poller_count),
+        kRejectionBurst, Clock::now());
   }
 }
 
-void Door::Start() {
-  for (size_t method = 0; method < held_.size(); ++method) {
-    for (int i = 0; i < kRequested; ++i) new Incoming(this, method);
+void CompletionQueuePoller::Start() {
+  for (size_t method = 0; method < deferred_.size(); ++method) {
+    for (int i = 0; i < kRequestedCalls; ++i) UnaryCall::Request(this, method);
   }
   thread_ = std::thread([this] { Run(); });
 }
 
-// Only this door's own thread may close the queue: it alone knows that it asks
-// nothing more of gRPC.
-Door::~Door() {
+// Only the poller's own thread may shut the queue down: it alone knows that no
+// further operation will be started on it.
+CompletionQueuePoller::~CompletionQueuePoller() {
   if (thread_.joinable()) {
     closing_.Set(queue(), std::chrono::system_clock::now(), nullptr);
     thread_.join();
@@ -66,17 +68,20 @@ Door::~Door() {
   }
 }
 
-grpc::CompletionQueue::NextStatus Door::AwaitNext(void** tag, bool* ok) {
-  if (held_count_ == 0 && reading_.empty()) {
+grpc::CompletionQueue::NextStatus CompletionQueuePoller::AwaitNext(void** tag,
+                                                                   bool* ok) {
+  if (deferred_count_ == 0 && reading_.empty()) {
     return queue()->Next(tag, ok) ? grpc::CompletionQueue::GOT_EVENT
                                   : grpc::CompletionQueue::SHUTDOWN;
   }
   auto until = std::chrono::system_clock::now();
-  if (!has_more_to_do_) until += held_count_ > 0 ? kLook : kLookAtReading;
+  if (!has_more_expired_) {
+    until += deferred_count_ > 0 ? kDeferredPollInterval : kReadPollInterval;
+  }
   return queue()->AsyncNext(tag, ok, until);
 }
 
-void Door::Run() {
+void CompletionQueuePoller::Run() {
   void* tag = nullptr;
   bool ok = false;
   for (;;) {
@@ -84,126 +89,138 @@ void Door::Run() {
     if (result == grpc::CompletionQueue::SHUTDOWN) return;
     if (result == grpc::CompletionQueue::GOT_EVENT) {
       if (tag != nullptr) {
-        QueueEvent::Of(tag)->Happen(ok);
+        CompletionTag::Of(tag)->Proceed(ok);
       } else {
         queue_.is_closed = true;
         queue()->Shutdown();
       }
     }
-    if (!reading_.empty()) TendReading();
-    if (held_count_ > 0 || has_told_) TendHeld();
+    if (!reading_.empty()) ProcessSlowReads();
+    if (deferred_count_ > 0 || has_published_) ProcessDeferred();
   }
 }
 
-std::list<Incoming*>::iterator Door::Watch(Incoming* call) {
+std::list<UnaryCall*>::iterator CompletionQueuePoller::WatchRead(
+    UnaryCall* call) {
   return reading_.insert(reading_.end(), call);
 }
 
-void Door::TendReading() {
-  int left = front_.reading_;
-  for (Incoming* const call : reading_) {
-    if (call->read_for() <= kPatience) return;
-    call->LeaveLane();
-    if (left-- >= front_.most_ / 4 && front_.active_ >= front_.most_) {
-      call->GiveUp();
-    }
+void CompletionQueuePoller::ProcessSlowReads() {
+  int reading = admission_.reading();
+  for (UnaryCall* const call : reading_) {
+    if (call->read_time() <= kReadTimeout) return;
+    call->LeaveClass();
+    if (admission_.ShouldCancelSlowRead(reading--)) call->Cancel();
   }
 }
 
-void Door::Arrive(Incoming* call) {
+void CompletionQueuePoller::OnArrival(UnaryCall* call) {
   const size_t method = call->method();
-  if (held_[method].empty() && call->HasRoom() &&
-      !front_.IsOlderElsewhere(number_, method, call->came())) {
-    return call->LetIn();
+  if (deferred_[method].empty() && call->HasRoom() &&
+      !environment_.oldest.IsOlderElsewhere(index_, method, call->arrival())) {
+    return call->Admit();
   }
   const Clock::time_point now = Clock::now();
-  const double wait = WaitOf(*call);
-  const bool will_have_room =
-      front_.MayWait(call->info()) && call->HasTimeFor(wait, now);
-  // Who has no lane mostly takes less than to be turned away.
-  const std::optional<Lane> lane = call->info().info->habit.Usual();
-  if (front_.state_.draining || front_.held_ >= front_.most_held_ ||
-      (lane && !will_have_room &&
-       allowances_[static_cast<size_t>(*lane)].Take(now))) {
-    return call->Refuse(front_.WhyNoRoom(*call, wait));
+  const double wait = EstimateWait(*call);
+  const std::optional<CostClass> cost_class = call->PredictCostClass();
+  const bool can_wait =
+      admission_.MayDefer(cost_class) && call->HasTimeFor(wait, now);
+  // Methods without a predicted cost class are usually cheaper to serve than to
+  // reject.
+  if (admission_.draining() || admission_.IsDeferredFull() ||
+      (cost_class && !can_wait &&
+       early_rejections_[static_cast<size_t>(*cost_class)].Take(now))) {
+    return RejectFor(wait, call);
   }
-  call->Hold();
-  held_[method].Add(call, call->begin_by(), front_.Pace(call->info()), now);
-  CountHeld(*call, 1);
+  call->Defer();
+  deferred_[method].Add(call, call->start_by(), EstimateInterval(*call), now);
+  ++deferred_count_;
+  admission_.OnDeferred(call->deferred_class());
 }
 
-double Door::WaitOf(const Incoming& call) const {
-  return held_[call.method()].Wait(front_.Pace(call.info()), Clock::now()) +
-         front_.WaitInside(call.info());
+double CompletionQueuePoller::EstimateInterval(const UnaryCall& call) const {
+  return admission_.EstimateInterval(call.PredictCostClass()) *
+         static_cast<double>(environment_.poller_count);
 }
 
-void Door::Forget(Incoming* call) {
-  held_[call->method()].Remove(call);
-  CountHeld(*call, -1);
+double CompletionQueuePoller::EstimateWait(const UnaryCall& call) const {
+  return deferred_[call.method()].EstimateWait(EstimateInterval(call),
+                                               Clock::now()) +
+         admission_.EstimateWait(call.PredictCostClass());
 }
 
-void Door::CountHeld(const Incoming& call, int change) {
-  held_count_ += change;
-  if (const std::optional<Lane> lane = call.held_lane()) {
-    front_.held_in_lane_[static_cast<size_t>(*lane)] += change;
+void CompletionQueuePoller::RejectFor(double wait, UnaryCall* call) {
+  call->Reject(admission_.RejectionOf(
+      {.cost_class = call->PredictCostClass(),
+       .timing = call->timing(),
+       .seconds_to_deadline = call->seconds_to_deadline(),
+       .estimated_wait = wait},
+      Clock::now()));
+}
+
+void CompletionQueuePoller::RemoveDeferred(UnaryCall* call) {
+  deferred_[call->method()].Remove(call);
+  --deferred_count_;
+  admission_.OnUndeferred(call->deferred_class());
+}
+
+void CompletionQueuePoller::ProcessDeferred() {
+  // One call of each method in turn, until no method has one to admit.
+  for (size_t without = 0; without < deferred_.size();) {
+    without = AdmitOne(next_to_admit_) ? 0 : without + 1;
+    next_to_admit_ = (next_to_admit_ + 1) % deferred_.size();
   }
-  if ((front_.held_ += change) == 0) front_.held_.notify_all();
+  RejectExpired();
+  PublishOldest();
 }
 
-void Door::TendHeld() {
-  // One of each method in turn, until nobody gets in any more.
-  for (size_t refused = 0; refused < held_.size();) {
-    refused = LetOneIn(next_tended_) ? 0 : refused + 1;
-    next_tended_ = (next_tended_ + 1) % held_.size();
-  }
-  TurnAwayWhoWaitedTooLong();
-  TellOldest();
-}
-
-bool Door::LetOneIn(size_t method) {
-  Crowd<Incoming>& crowd = held_[method];
-  if (crowd.empty()) return false;
-  const double inside = front_.WaitInside(*front_.methods_[method]);
+bool CompletionQueuePoller::AdmitOne(size_t method) {
+  AdaptiveLifoQueue<UnaryCall>& queue = deferred_[method];
+  if (queue.empty()) return false;
+  const MethodInfo& info = *environment_.methods[method]->info;
+  const double wait =
+      admission_.EstimateWait(info.cost_class_predictor.Predict());
   const Clock::time_point now = Clock::now();
-  Incoming* const call = crowd.Next(After(now, inside));
+  UnaryCall* const call = queue.Next(After(now, wait));
   if (!call->HasRoom() ||
-      front_.IsOlderElsewhere(number_, method, call->came())) {
+      environment_.oldest.IsOlderElsewhere(index_, method, call->arrival())) {
     return false;
   }
-  crowd.LetIn(call, now);
-  CountHeld(*call, -1);
-  call->LetIn();
+  queue.Admit(call, now);
+  --deferred_count_;
+  admission_.OnUndeferred(call->deferred_class());
+  call->Admit();
   return true;
 }
 
-void Door::TurnAwayWhoWaitedTooLong() {
-  const auto is_over = [&](const Incoming& call) {
-    return front_.state_.draining || call.HasWaitedLongEnough();
+void CompletionQueuePoller::RejectExpired() {
+  const auto is_expired = [&](const UnaryCall& call) {
+    return admission_.draining() || call.HasExpired();
   };
-  // One of each method in turn, until nobody has to go any more.
-  int left = kMostInARow;
-  for (size_t without = 0; left > 0 && without < held_.size();) {
-    Incoming* const call = held_[next_to_leave_].NextToLeave(is_over);
-    next_to_leave_ = (next_to_leave_ + 1) % held_.size();
+  // One call of each method in turn, until no method has one to reject.
+  int left = kMaxRejectionsPerWakeup;
+  for (size_t without = 0; left > 0 && without < deferred_.size();) {
+    UnaryCall* const call = deferred_[next_to_reject_].FindExpired(is_expired);
+    next_to_reject_ = (next_to_reject_ + 1) % deferred_.size();
     if (call == nullptr) {
       ++without;
       continue;
     }
     without = 0;
     --left;
-    const double wait = WaitOf(*call);
-    Forget(call);
-    call->Refuse(front_.WhyNoRoom(*call, wait));
+    const double wait = EstimateWait(*call);
+    RemoveDeferred(call);
+    RejectFor(wait, call);
   }
-  has_more_to_do_ = left == 0 && held_count_ > 0;
+  has_more_expired_ = left == 0 && deferred_count_ > 0;
 }
 
-void Door::TellOldest() {
-  has_told_ = held_count_ > 0;
-  for (size_t method = 0; method < held_.size(); ++method) {
-    const Incoming* const oldest = held_[method].OldestIfNext();
-    front_.TellOldest(number_, method,
-                      oldest ? oldest->came() : Clock::time_point::max());
+void CompletionQueuePoller::PublishOldest() {
+  has_published_ = deferred_count_ > 0;
+  for (size_t method = 0; method < deferred_.size(); ++method) {
+    const UnaryCall* const oldest = deferred_[method].OldestIfNext();
+    environment_.oldest.Publish(
+        index_, method, oldest ? oldest->arrival() : Clock::time_point::max());
   }
 }
 

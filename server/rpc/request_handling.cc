@@ -6,26 +6,27 @@
 #include <new>
 
 #include "absl/strings/str_cat.h"
-#include "server/rpc/wire/tensor_parser.h"
 #include "server/rpc/wire/parse_budget.h"
+#include "server/rpc/wire/tensor_parser.h"
 
 namespace locus::server {
 namespace {
 
-// Far beyond any sensible request, which has a few dozen, and one for each word
-// of a module; quick to refuse and to parse.
+// The maximum number of fields in a request. Requests have a few dozen fields,
+// plus one per token of a module. A request at the limit is still quick to count
+// and to parse.
 constexpr int64_t kMaxFields = 1 << 20;
 
 }  // namespace
 
-absl::Status HandleSafely(Call& call, const grpc::ByteBuffer* request,
+absl::Status HandleSafely(RpcScope& call, const grpc::ByteBuffer* request,
                           const std::function<absl::Status()>& handle) {
   LOCUS_RETURN_IF_ERROR(call.CheckServing());
   if (request == nullptr || !request->Valid()) {
-    LOCUS_RETURN_IF_ERROR(call.CheckCaller());
+    LOCUS_RETURN_IF_ERROR(call.CheckCancellation());
     return InvalidField("request", "no message arrived");
   }
-  // We do not throw, but allocators and libraries do.
+  // This project does not throw, but allocators and libraries do.
   try {
     return handle();
   } catch (const std::bad_alloc&) {
@@ -38,38 +39,40 @@ absl::Status HandleSafely(Call& call, const grpc::ByteBuffer* request,
   }
 }
 
-absl::Status ParseRequest(Call& call, grpc::ByteBuffer* wire,
+absl::Status ParseRequest(RpcScope& call, grpc::ByteBuffer* wire,
                           google::protobuf::Message* message) {
   const auto wire_bytes = static_cast<int64_t>(wire->Length());
   call.CountReceived(wire_bytes);
   const ParsedSize size = [&] {
     grpc::ProtoBufferReader reader(wire);
-    return MeasureParsed(*message->GetDescriptor(), &reader, kMaxFields);
+    return BoundParsedSize(*message->GetDescriptor(), &reader, kMaxFields);
   }();
   if (size.fields > kMaxFields) {
     return LimitExceeded("request", "message_fields",
                          absl::StrCat("has more than ", kMaxFields, " fields"));
   }
   LOCUS_RETURN_IF_ERROR(call.Reserve(wire_bytes + size.bytes));
-  const bool parsed = !size.is_cut_short && [&] {
+  const bool parsed = !size.is_truncated && [&] {
     grpc::ProtoBufferReader reader(wire);
     return size.has_large_bytes
-               ? ParseLarge(&reader, static_cast<int>(wire_bytes), message)
+               ? ParseLargeMessage(&reader, static_cast<int>(wire_bytes),
+                                   message)
                : message->ParseFromZeroCopyStream(&reader);
   }();
   wire->Clear();
   if (parsed) return absl::OkStatus();
   return InvalidField(
-      "request", absl::StrCat("is no ", message->GetDescriptor()->full_name(),
-                              "; its ", wire_bytes, " bytes do not parse"));
+      "request",
+      absl::StrCat("is not a valid ", message->GetDescriptor()->full_name(),
+                   "; its ", wire_bytes, " bytes do not parse"));
 }
 
-absl::Status SerializeReply(const Call& call,
-                            const google::protobuf::Message& message,
-                            Attachments* attachments, grpc::ByteBuffer* wire) {
-  LOCUS_RETURN_IF_ERROR(
-      call.CheckResponseBytes(WireSize(message, *attachments)));
-  *wire = ToWire(message, attachments);
+absl::Status SerializeResponse(const RpcScope& call,
+                               const google::protobuf::Message& message,
+                               ZeroCopyTensors* tensors,
+                               grpc::ByteBuffer* wire) {
+  LOCUS_RETURN_IF_ERROR(call.CheckResponseBytes(WireSize(message, *tensors)));
+  *wire = ToWire(message, tensors);
   return absl::OkStatus();
 }
 

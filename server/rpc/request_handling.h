@@ -1,9 +1,11 @@
-// What all RPCs have in common: bytes in, a call that is one scope, bytes out.
+// Steps that the handlers of all methods share: parse the request within the
+// memory budget, run the handler, and serialise the response.
 //
-// gRPC answers a message it cannot parse with INTERNAL and tells nobody. Here a
-// method takes bytes: what cannot be parsed is counted, logged and answered
-// with INVALID_ARGUMENT like any other mistake, memory is reserved before
-// parsing, and a call is one scope from its bytes to the end of its answer.
+// gRPC's generated code answers a request that does not parse with INTERNAL,
+// before any handler runs. Methods of this server receive the request as bytes
+// instead, so that a malformed request is counted, logged and answered with
+// INVALID_ARGUMENT like any other invalid request, and so that memory is
+// reserved before parsing.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -17,18 +19,21 @@
 
 namespace locus::server {
 
-// Calls `handle` unless the server drains or no message came, and turns what it
-// throws into a status.
-absl::Status HandleSafely(Call& call, const grpc::ByteBuffer* request,
+// Calls `handle` and converts exceptions to a status. Does not call it, and
+// returns an error, if the server is draining or `request` is null or invalid,
+// which means that the client sent no message.
+absl::Status HandleSafely(RpcScope& call, const grpc::ByteBuffer* request,
                           const std::function<absl::Status()>& handle);
 
-// Reserves memory and parses; leaves `wire` empty.
-absl::Status ParseRequest(Call& call, grpc::ByteBuffer* wire,
+// Reserves memory for the parsed message, parses `wire`, and clears it.
+absl::Status ParseRequest(RpcScope& call, grpc::ByteBuffer* wire,
                           google::protobuf::Message* message);
 
-// The bytes of a reply that may be sent; takes the attachments with it.
-absl::Status SerializeReply(const Call& call,
-                            const google::protobuf::Message& message,
-                            Attachments* attachments, grpc::ByteBuffer* wire);
+// Serialises the response. Moves the tensors into `wire`. RESOURCE_EXHAUSTED if
+// the response is larger than --max-message-bytes.
+absl::Status SerializeResponse(const RpcScope& call,
+                               const google::protobuf::Message& message,
+                               ZeroCopyTensors* tensors,
+                               grpc::ByteBuffer* wire);
 
 }  // namespace locus::server

@@ -6,33 +6,32 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "core/base/shape.h"
+#include "server/admission/rejection.h"
 #include "server/base/allocator.h"
+#include "server/base/printable.h"
 #include "server/observability/log.h"
 #include "server/rpc/status.h"
 
 namespace locus::server {
 namespace {
 
-// Only calls beyond this are worth a look at what the process holds.
+// Calls that used at least this much memory return freed memory to the system
+// when they end.
 constexpr int64_t kLargeCallBytes = int64_t{1} << 20;
 
 int64_t Micros(std::chrono::steady_clock::duration time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time).count();
 }
 
-double Seconds(std::chrono::steady_clock::duration time) {
-  return std::chrono::duration<double>(time).count();
-}
-
 }  // namespace
 
-Call::Call(ServerState* state, const MethodInfo* method,
-           grpc::ServerContext* context, Clock::time_point start)
+RpcScope::RpcScope(ServerState* state, MethodInfo* method,
+                   grpc::ServerContext* context, Clock::time_point start)
     : state_(*state),
       method_(*method),
       context_(*context),
       start_(start),
-      caller_(context),
+      cancellation_(context),
       request_id_(RequestIdOf(*context)),
       memory_(&state->budget) {
   state_.calls.Enter();
@@ -40,29 +39,29 @@ Call::Call(ServerState* state, const MethodInfo* method,
   method_.metrics.started->Increment();
 }
 
-Call::~Call() {
+RpcScope::~RpcScope() {
   if (std::max(memory_.bytes(), request_bytes_) >= kLargeCallBytes) {
     TrimFreedMemory();
   }
   state_.calls.Leave();
 }
 
-absl::Status Call::CheckServing() const {
+absl::Status RpcScope::CheckServing() const {
   if (!state_.draining) return absl::OkStatus();
-  return Shed(ShedReason::kDraining, "the server is shutting down");
+  return Reject(RejectReason::kDraining, "the server is shutting down");
 }
 
-void Call::CountReceived(int64_t bytes) {
+void RpcScope::CountReceived(int64_t bytes) {
   request_bytes_ += bytes;
   method_.metrics.messages_received->Increment();
 }
 
-void Call::CountSent(int64_t bytes) {
+void RpcScope::CountSent(int64_t bytes) {
   response_bytes_ += bytes;
   method_.metrics.messages_sent->Increment();
 }
 
-absl::Status Call::CheckResponseBytes(int64_t bytes) const {
+absl::Status RpcScope::CheckResponseBytes(int64_t bytes) const {
   const int64_t limit = state_.options.max_message_bytes;
   if (bytes <= limit) return absl::OkStatus();
   return LimitExceeded("response", "max_message_bytes",
@@ -70,7 +69,7 @@ absl::Status Call::CheckResponseBytes(int64_t bytes) const {
                                     " bytes; max_message_bytes is ", limit));
 }
 
-absl::Status Call::Reserve(int64_t bytes) {
+absl::Status RpcScope::Reserve(int64_t bytes) {
   const int64_t limit = state_.options.max_call_bytes;
   if (limit < state_.budget.budget_bytes() && bytes > limit - memory_.bytes()) {
     return LimitExceeded(
@@ -81,7 +80,7 @@ absl::Status Call::Reserve(int64_t bytes) {
   return memory_.Grow(bytes);
 }
 
-absl::Status Call::CheckFlops(double flops) const {
+absl::Status RpcScope::CheckFlops(double flops) const {
   const double limit = state_.options.max_call_flops;
   if (flops <= limit) return absl::OkStatus();
   return LimitExceeded(
@@ -91,76 +90,80 @@ absl::Status Call::CheckFlops(double flops) const {
                    limit));
 }
 
-absl::Status Call::ReserveForJob(int64_t output_bytes, int64_t scratch_bytes) {
+absl::Status RpcScope::ReserveForJob(int64_t output_bytes,
+                                     int64_t scratch_bytes) {
   LOCUS_RETURN_IF_ERROR(CheckResponseBytes(output_bytes));
   const auto bytes = CheckedAdd(output_bytes, scratch_bytes);
   return Reserve(bytes.value_or(std::numeric_limits<int64_t>::max()));
 }
 
-absl::StatusOr<ComputeGate::Slot> Call::WaitForSlot(const Work& work,
-                                                    const StopCheck& stop) {
+absl::StatusOr<ConcurrencyLimiter::Slot> RpcScope::WaitForSlot(
+    const Work& work, const CancellationCheck& stop) {
   LOCUS_RETURN_IF_ERROR(stop());
   const auto start = Clock::now();
   const double seconds = method_.cost.ExpectSeconds(work);
   if (IsTrivial(seconds)) {
-    method_.habit.Forget();
+    method_.cost_class_predictor.Reset();
   } else {
-    method_.habit.Note(LaneOf(seconds));
+    method_.cost_class_predictor.Record(CostClassOf(seconds));
   }
-  auto slot = state_.gate.Enter({.seconds = seconds,
-                                 .deadline = deadline(),
-                                 .waited = Seconds(queue_time_)},
-                                stop);
+  auto slot = state_.limiter.Enter({.seconds = seconds,
+                                    .deadline = deadline(),
+                                    .waited = ToSeconds(queue_time_)},
+                                   stop);
   queue_time_ += Clock::now() - start;
-  method_.metrics.queue_seconds->Observe(Seconds(queue_time_));
-  if (slot.ok()) state_.metrics.admitted_calls(LaneOf(seconds)).Increment();
+  method_.metrics.queue_seconds->Observe(ToSeconds(queue_time_));
+  if (slot.ok()) {
+    state_.metrics.admitted_calls(CostClassOf(seconds)).Increment();
+  }
   return slot;
 }
 
-Call::ComputeTimer::~ComputeTimer() {
+RpcScope::ComputeTimer::~ComputeTimer() {
   const Clock::duration time = Clock::now() - start_;
   call_.compute_time_ += time;
-  // Who stopped early, or ran out of memory, took less than it would have.
-  if (work_ != nullptr && call_.CheckCaller().ok() &&
+  // Work that was cancelled, or ended by an exception, took less time than the
+  // whole work would have.
+  if (work_ != nullptr && call_.CheckCancellation().ok() &&
       std::uncaught_exceptions() == exceptions_) {
-    call_.method_.cost.Learn(*work_, Seconds(time));
+    call_.method_.cost.Learn(*work_, ToSeconds(time));
   }
 }
 
-grpc::Status Call::Finish(const absl::Status& status) {
+grpc::Status RpcScope::Finish(const absl::Status& status) {
   const grpc::Status result = ToGrpcStatus(status);
   context_.AddTrailingMetadata("x-request-id", request_id_);
   context_.AddTrailingMetadata("locus-queue-us",
                                absl::StrCat(Micros(queue_time_)));
   context_.AddTrailingMetadata("locus-compute-us",
                                absl::StrCat(Micros(compute_time_)));
-  if (ShedReasonOf(status) != nullptr) {
+  if (RejectReasonOf(status) != nullptr) {
     context_.AddTrailingMetadata(
         "grpc-retry-pushback-ms",
         absl::StrCat(absl::ToInt64Milliseconds(RetryDelayOf(status))));
   }
-  Count(status, result.error_code());
+  Record(status, result.error_code());
   return result;
 }
 
-void Call::EndUnanswered(const absl::Status& status) {
-  Count(status, static_cast<grpc::StatusCode>(status.code()));
+void RpcScope::FinishCancelled(const absl::Status& status) {
+  Record(status, static_cast<grpc::StatusCode>(status.code()));
 }
 
-void Call::Count(const absl::Status& status, grpc::StatusCode code) {
-  if (const ShedReason* reason = ShedReasonOf(status)) {
-    state_.metrics.shed_calls(*reason).Increment();
+void RpcScope::Record(const absl::Status& status, grpc::StatusCode code) {
+  if (const RejectReason* reason = RejectReasonOf(status)) {
+    state_.metrics.rejected_calls(*reason).Increment();
   }
-  method_.metrics.compute_seconds->Increment(Seconds(compute_time_));
-  method_.metrics.handling_seconds->Observe(Seconds(Clock::now() - start_));
+  method_.metrics.compute_seconds->Increment(ToSeconds(compute_time_));
+  method_.metrics.handling_seconds->Observe(ToSeconds(Clock::now() - start_));
   method_.metrics.handled[code]->Increment();
   state_.metrics.in_flight_calls().Decrement();
   if (state_.options.log_calls) Log(status, code);
 }
 
-void Call::Log(const absl::Status& status, grpc::StatusCode code) const {
-  const bool ours = code == grpc::INTERNAL || code == grpc::UNKNOWN;
-  LogLine line(ours ? "error" : "info", "call");
+void RpcScope::Log(const absl::Status& status, grpc::StatusCode code) const {
+  const bool is_server_error = code == grpc::INTERNAL || code == grpc::UNKNOWN;
+  LogLine line(is_server_error ? "error" : "info", "call");
   line.Add("method", method_.path)
       .Add("code", NameOf(code))
       .Add("request_id", request_id_);

@@ -1,4 +1,4 @@
-// One call, from its first byte to its last: everything that is common to all.
+// Accounting of one call, from its arrival to the end of its response.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -10,66 +10,78 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "core/parallel/cancellation.h"
 #include "core/base/status.h"
-#include "server/rpc/call_metadata.h"
+#include "core/parallel/cancellation.h"
 #include "server/admission/cost_model.h"
 #include "server/admission/memory_budget.h"
+#include "server/base/clock.h"
 #include "server/observability/metrics.h"
+#include "server/rpc/call_metadata.h"
+#include "server/rpc/cancellation_watch.h"
 #include "server/rpc/server_state.h"
 
 namespace locus::server {
 
-// Which RPC a call is of, and where it is counted.
+// A method of a service: its path, its metrics, and the cost of its calls as
+// learned so far. Thread-safe.
 struct MethodInfo {
   MethodInfo(std::string method_path, MethodMetrics method_metrics, int threads)
       : path(std::move(method_path)), metrics(method_metrics), cost(threads) {}
 
   const std::string path;  // "/locus.v1.EncodingService/Encode"
   const MethodMetrics metrics;
-  // Of its calls.
-  mutable CostModel cost;
-  mutable LaneHabit habit;
+  CostModel cost;
+  CostClassPredictor cost_class_predictor;
 };
 
-// Counts the call, times it, logs it, and holds its memory while it lives.
-// Handlers use the first half; the kinds of methods the rest.
-class Call {
+// The scope of one call. It counts the call in progress, times it, holds its
+// memory reservation until it is destroyed, and writes its metrics and its log
+// line in Finish(). A handler receives the scope of its call, and uses
+// options(), Reserve(), Run() and ComputeTimer; the remaining members are for
+// the code that receives and answers calls.
+//
+// Thread-compatible, except for CheckCancellation() and Cancel(), which are
+// thread-safe.
+class RpcScope {
  public:
-  using Clock = std::chrono::steady_clock;
-
-  // start: when it came.
-  Call(ServerState* state, const MethodInfo* method,
-       grpc::ServerContext* context, Clock::time_point start = Clock::now());
-  ~Call();
-  Call(const Call&) = delete;
-  Call& operator=(const Call&) = delete;
+  // `start` is the time at which the call arrived. `state`, `method` and
+  // `context` must outlive the scope.
+  RpcScope(ServerState* state, MethodInfo* method, grpc::ServerContext* context,
+           Clock::time_point start = Clock::now());
+  ~RpcScope();
+  RpcScope(const RpcScope&) = delete;
+  RpcScope& operator=(const RpcScope&) = delete;
 
   const ServerOptions& options() const { return state_.options; }
 
-  // Reserves memory until the answer is sent.
+  // Reserves `bytes` more until the scope is destroyed. RESOURCE_EXHAUSTED if
+  // the call can never have that much memory, UNAVAILABLE if other calls hold
+  // it.
   absl::Status Reserve(int64_t bytes);
 
-  // Checks and reserves what `job` needs, waits for a slot, and runs it.
+  // Runs a job of core on the compute threads and returns its result: checks
+  // its size against the limits, reserves its memory, waits for a slot, and
+  // learns from the time it took.
   template <typename Job>
   auto Run(const Job& job)
-      -> decltype(job.Run(std::declval<ThreadPool&>(), StopCheck())) {
+      -> decltype(job.Run(std::declval<ThreadPool&>(), CancellationCheck())) {
     LOCUS_RETURN_IF_ERROR(ReserveForJob(
         job.output_bytes(), job.scratch_bytes(state_.pool.thread_count())));
     const Work work{job.flops(), job.output_bytes()};
     LOCUS_RETURN_IF_ERROR(CheckFlops(work.flops));
-    const StopCheck stop = [this] { return caller_.Check(); };
-    LOCUS_ASSIGN_OR_RETURN(const ComputeGate::Slot slot,
+    const CancellationCheck stop = [this] { return cancellation_.Check(); };
+    LOCUS_ASSIGN_OR_RETURN(const ConcurrencyLimiter::Slot slot,
                            WaitForSlot(work, stop));
     const ComputeTimer timer(this, &work);
     return job.Run(state_.pool, stop);
   }
 
-  // Adds the time it lives to the call's compute time, and learns from it what
-  // such work takes, if that is known.
+  // Adds its own lifetime to the compute time of the call. If `work` is given
+  // and was neither cancelled nor ended by an exception, the cost model of the
+  // method learns from that time. `work` must outlive the timer.
   class ComputeTimer {
    public:
-    explicit ComputeTimer(Call* call, const Work* work = nullptr)
+    explicit ComputeTimer(RpcScope* call, const Work* work = nullptr)
         : call_(*call),
           work_(work),
           exceptions_(std::uncaught_exceptions()),
@@ -79,50 +91,54 @@ class Call {
     ComputeTimer& operator=(const ComputeTimer&) = delete;
 
    private:
-    Call& call_;
+    RpcScope& call_;
     const Work* const work_;
-    const int exceptions_;  // on their way when it began
+    const int exceptions_;  // uncaught exceptions at construction
     const Clock::time_point start_;
   };
 
-  // The caller's deadline; the end of time if it has none.
-  Clock::time_point deadline() const { return caller_.deadline(); }
+  // The deadline of the call; Clock::time_point::max() if it has none.
+  Clock::time_point deadline() const { return cancellation_.deadline(); }
 
-  // UNAVAILABLE once the server drains.
+  // UNAVAILABLE if the server is draining.
   absl::Status CheckServing() const;
-  // Adds to what the call had to wait.
-  void CountWait(Clock::duration time) { queue_time_ += time; }
-  // CANCELLED or DEADLINE_EXCEEDED once nobody waits for the answer. For any
-  // thread.
-  absl::Status CheckCaller() { return caller_.Check(); }
-  // Ends the call from our side: whatever waits for the caller returns.
+  // CANCELLED or DEADLINE_EXCEEDED if the client no longer waits for the
+  // response. Thread-safe.
+  absl::Status CheckCancellation() { return cancellation_.Check(); }
+  // Cancels the call from the server's side, which ends writes that wait for
+  // the client. Thread-safe.
   void Cancel() { context_.TryCancel(); }
-  // RESOURCE_EXHAUSTED if an answer of that size may not be sent.
+  // RESOURCE_EXHAUSTED if a response of that size exceeds --max-message-bytes.
   absl::Status CheckResponseBytes(int64_t bytes) const;
-  // Counts a message that came or goes.
+
+  // Adds to the time that the call has spent queued.
+  void AddQueueTime(Clock::duration time) { queue_time_ += time; }
+  // Counts one message and its bytes.
   void CountReceived(int64_t bytes);
   void CountSent(int64_t bytes);
 
-  // Writes the trailing metadata, counts and logs. Called once, before the
-  // status is sent, so that who has the answer finds it counted.
+  // Ends the call: sets the trailing metadata, updates the metrics, writes the
+  // log line, and returns the status to send. Call either Finish() or
+  // FinishCancelled(), once. Call it before the status is sent, so that a
+  // client that has its response finds the call in the metrics.
   grpc::Status Finish(const absl::Status& status);
-  // Instead, if nobody is there to be answered.
-  void EndUnanswered(const absl::Status& status);
+  // Same as Finish(), for a call that has ended before a response was sent.
+  void FinishCancelled(const absl::Status& status);
 
  private:
   absl::Status CheckFlops(double flops) const;
   absl::Status ReserveForJob(int64_t output_bytes, int64_t scratch_bytes);
-  absl::StatusOr<ComputeGate::Slot> WaitForSlot(const Work& work,
-                                                const StopCheck& stop);
-  // And logs.
-  void Count(const absl::Status& status, grpc::StatusCode code);
+  absl::StatusOr<ConcurrencyLimiter::Slot> WaitForSlot(
+      const Work& work, const CancellationCheck& stop);
+  // Updates the metrics and writes the log line.
+  void Record(const absl::Status& status, grpc::StatusCode code);
   void Log(const absl::Status& status, grpc::StatusCode code) const;
 
   ServerState& state_;
-  const MethodInfo& method_;
+  MethodInfo& method_;
   grpc::ServerContext& context_;
   const Clock::time_point start_;
-  CallerWatch caller_;
+  CancellationWatch cancellation_;
   const std::string request_id_;
   MemoryBudget::Reservation memory_;
   Clock::duration queue_time_{};

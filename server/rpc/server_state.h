@@ -1,4 +1,4 @@
-// What all calls of one server share.
+// State that all calls of one server share.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,17 @@
 #include <mutex>
 
 #include "core/parallel/thread_pool.h"
-#include "server/evaluation/executor.h"
+#include "server/admission/blocking_pool.h"
 #include "server/admission/concurrency_limiter.h"
 #include "server/admission/memory_budget.h"
-#include "server/observability/metrics.h"
+#include "server/base/version.h"
 #include "server/config/options.h"
-#include "server/admission/blocking_pool.h"
+#include "server/observability/metrics.h"
 
 namespace locus::server {
 
-// Counts calls, and lets a shutdown wait for the last one.
+// Counts the calls in progress, so that a shutdown can wait for the last one.
+// Thread-safe.
 class CallCounter {
  public:
   void Enter() {
@@ -28,55 +29,55 @@ class CallCounter {
   void Leave() {
     const std::lock_guard lock(mutex_);
     if (--count_ > 0) return;
-    ++zeros_;
-    none_left_.notify_all();
+    ++zero_count_;
+    reached_zero_.notify_all();
   }
-  // Whether the count reached zero in time, if only for a moment: whoever comes
-  // meanwhile is only told to go elsewhere.
+  // Waits until the count is zero; false if the deadline passes first. It is
+  // enough that the count was zero at one moment: calls that arrive later are
+  // rejected because the server is draining.
   bool WaitForNone(std::chrono::steady_clock::time_point deadline) {
     std::unique_lock lock(mutex_);
-    return none_left_.wait_until(lock, deadline, [this, before = zeros_] {
-      return count_ == 0 || zeros_ > before;
-    });
+    return reached_zero_.wait_until(
+        lock, deadline, [this, before = zero_count_] {
+          return count_ == 0 || zero_count_ > before;
+        });
   }
 
  private:
   std::mutex mutex_;
-  std::condition_variable none_left_;
+  std::condition_variable reached_zero_;
   int count_ = 0;
-  int64_t zeros_ = 0;  // how often the count came to zero
+  int64_t zero_count_ = 0;  // times that count_ has dropped to zero
 };
 
-// Calls that wait with a thread each and their messages read. More than these
-// wait at the door.
-inline int MostReadCalls(const ServerOptions& options) {
+// The maximum number of calls that wait for a slot with their message read and
+// a thread each. Further calls are deferred.
+inline int MaxReadCalls(const ServerOptions& options) {
   return std::min(options.max_queued_calls, 128);
 }
 
+// Owned by Server, and outlives all calls. Thread-safe as its members are.
 struct ServerState {
-  // `resolved` has no zeros that stand for defaults.
+  // `resolved` are options whose defaults have been filled in.
   explicit ServerState(const ServerOptions& resolved)
       : options(resolved),
-        metrics(LOCUS_VERSION),
+        metrics(Version()),
         budget(resolved.memory_budget_bytes),
-        gate({.slots = resolved.threads,
-              .max_queued = MostReadCalls(resolved),
-              .max_wait_seconds = resolved.max_queue_seconds}),
-        pool(resolved.threads, ComeSecond),
-        background(resolved.threads, resolved.max_evaluations,
-                   resolved.background_evaluations
-                       ? Background::Priority::kLowest
-                       : Background::Priority::kUsual) {}
+        limiter({.slots = resolved.threads,
+                 .max_queued = MaxReadCalls(resolved),
+                 .max_wait_seconds = resolved.max_queue_seconds}),
+        pool(resolved.threads, LowerThreadPriority) {}
 
   const ServerOptions options;
   Metrics metrics;
   MemoryBudget budget;
-  ComputeGate gate;
+  ConcurrencyLimiter limiter;
   ThreadPool pool;
-  Background background;
   CallCounter calls;
+  // Set when the shutdown begins: new calls are rejected.
   std::atomic<bool> draining{false};
-  // When evaluations have to end with what they have.
+  // The time at which evaluations must stop and send a partial summary. Set
+  // when the shutdown begins.
   std::atomic<std::chrono::steady_clock::time_point> evaluations_end{
       std::chrono::steady_clock::time_point::max()};
 };

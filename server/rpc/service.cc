@@ -6,15 +6,14 @@
 
 namespace locus::server {
 
-const MethodInfo* Service::AddInfo(absl::string_view method, MethodType type) {
+MethodInfo* Service::AddInfo(absl::string_view method, MethodType type) {
   methods_.emplace_back(absl::StrCat("/", name_, "/", method),
                         state_.metrics.AddMethod(name_, method, type),
                         state_.pool.thread_count());
   return &methods_.back();
 }
 
-void Service::AddUnaryMethod(const MethodInfo* info,
-                             UnaryMethod::Handler handle) {
+void Service::AddUnaryMethod(MethodInfo* info, UnaryMethod::Handler handle) {
   const int index = method_count_++;
   AddMethod(new grpc::internal::RpcServiceMethod(
       info->path.c_str(), grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));

@@ -1,4 +1,4 @@
-// A gRPC service made of our methods.
+// Base class of the gRPC services.
 #pragma once
 
 #include <grpcpp/impl/service_type.h>
@@ -10,62 +10,70 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "server/rpc/rpc_scope.h"
 #include "server/rpc/request_handling.h"
-#include "server/rpc/wire/response.h"
+#include "server/rpc/rpc_scope.h"
 #include "server/rpc/stream_call.h"
 #include "server/rpc/unary_method.h"
+#include "server/rpc/wire/response.h"
 
 namespace locus::server {
 
+// A gRPC service whose handlers take and return protobuf messages. A derived
+// class adds its methods in its constructor, with AddUnary() and AddStream(),
+// and must not add methods later.
 class Service : public grpc::Service {
  public:
-  // `name` is the full name, such as locus.v1.EncodingService.
+  // `state` must outlive the service. `name` is the full name, such as
+  // locus.v1.EncodingService.
   Service(ServerState* state, absl::string_view name)
       : state_(*state), name_(name) {}
 
-  // Those that the front takes in; they stay where they are.
+  // The unary methods, for UnaryServer. Their addresses do not change.
   const std::deque<UnaryMethod>& unary_methods() const {
     return unary_methods_;
   }
 
  protected:
-  template <typename Request, typename Response>
+  // Handlers receive the scope of the call and the request, and return the
+  // status of the call. They run on many threads at once. In and Out are
+  // protobuf messages.
+  template <typename In, typename Out>
   using UnaryHandler =
-      std::function<absl::Status(Call&, const Request&, Reply<Response>*)>;
-  template <typename Request, typename Response>
-  using StreamHandler = std::function<absl::Status(Call&, const Request&,
-                                                   ResponseStream<Response>&)>;
+      std::function<absl::Status(RpcScope&, const In&, Response<Out>*)>;
+  template <typename In, typename Out>
+  using StreamHandler =
+      std::function<absl::Status(RpcScope&, const In&, ResponseStream<Out>&)>;
 
-  template <typename Request, typename Response>
-  void AddUnary(absl::string_view method,
-                UnaryHandler<Request, Response> handler) {
-    const MethodInfo* info = AddInfo(method, MethodType::kUnary);
+  // Adds the method of that name, such as "Encode". The request is destroyed
+  // before the response is serialised.
+  template <typename In, typename Out>
+  void AddUnary(absl::string_view method, UnaryHandler<In, Out> handler) {
+    MethodInfo* info = AddInfo(method, MethodType::kUnary);
     const auto handle = [handler = std::move(handler)](
-                            Call& call, grpc::ByteBuffer* request_wire,
+                            RpcScope& call, grpc::ByteBuffer* request_wire,
                             grpc::ByteBuffer* response_wire) {
-      Reply<Response> reply;
+      Response<Out> response;
       {
-        Request request;
+        In request;
         LOCUS_RETURN_IF_ERROR(ParseRequest(call, request_wire, &request));
-        LOCUS_RETURN_IF_ERROR(handler(call, request, &reply));
+        LOCUS_RETURN_IF_ERROR(handler(call, request, &response));
       }
-      return SerializeReply(call, reply.message, &reply.attachments,
-                            response_wire);
+      return SerializeResponse(call, response.message, &response.tensors,
+                               response_wire);
     };
     AddUnaryMethod(info, handle);
   }
 
-  template <typename Request, typename Response>
-  void AddStream(absl::string_view method,
-                 StreamHandler<Request, Response> handler) {
-    const MethodInfo* info = AddInfo(method, MethodType::kServerStream);
+  // Adds the server-streaming method of that name.
+  template <typename In, typename Out>
+  void AddStream(absl::string_view method, StreamHandler<In, Out> handler) {
+    MethodInfo* info = AddInfo(method, MethodType::kServerStream);
     const auto handle = [handler = std::move(handler)](
-                            Call& call, grpc::ByteBuffer* request_wire,
+                            RpcScope& call, grpc::ByteBuffer* request_wire,
                             MessageWriter& writer) -> absl::Status {
-      Request request;
+      In request;
       LOCUS_RETURN_IF_ERROR(ParseRequest(call, request_wire, &request));
-      ResponseStream<Response> stream(&writer);
+      ResponseStream<Out> stream(&writer);
       return handler(call, request, stream);
     };
     AddMethod(new grpc::internal::RpcServiceMethod(
@@ -77,12 +85,13 @@ class Service : public grpc::Service {
   ServerState& state() { return state_; }
 
  private:
-  const MethodInfo* AddInfo(absl::string_view method, MethodType type);
-  void AddUnaryMethod(const MethodInfo* info, UnaryMethod::Handler handle);
+  MethodInfo* AddInfo(absl::string_view method, MethodType type);
+  void AddUnaryMethod(MethodInfo* info, UnaryMethod::Handler handle);
 
   ServerState& state_;
   const std::string name_;
-  std::deque<MethodInfo> methods_;  // addresses stay
+  // Deques, because they keep the addresses of their elements.
+  std::deque<MethodInfo> methods_;
   std::deque<UnaryMethod> unary_methods_;
   int method_count_ = 0;
 };

@@ -1,62 +1,28 @@
-// Errors, as they travel: absl::Status inside, google.rpc.Status on the wire.
+// Mapping of absl::Status to the status that callers receive.
 //
-// A caller learns the code, one short sentence, and details a program can
-// read: which field was wrong (BadRequest), which limit was hit (QuotaFailure),
-// or when to come back (RetryInfo), each beside an ErrorInfo whose reason is
-// one of
+// A caller receives the code, a short message, and details for programs
+// (google.rpc.Status): the wrong field (BadRequest), the limit that was
+// exceeded (QuotaFailure) or the retry delay (RetryInfo), beside an ErrorInfo
+// with one of these reasons:
 //
 //   INVALID_FIELD      a field of the request is wrong; metadata: field
 //   LIMIT_EXCEEDED     the request can never fit; metadata: limit, field
-//   OVERLOADED         too much is going on now
+//   OVERLOADED         the server has too much work at the moment
 //   DRAINING           the server is shutting down
-//   DEADLINE_EXCEEDED  the caller's deadline passed
-//   CANCELLED          the caller went away
-//   INTERNAL           our fault; says nothing else
+//   DEADLINE_EXCEEDED  the deadline of the call passed
+//   CANCELLED          the client cancelled the call
+//   INTERNAL           a server error; the message reveals nothing else
 #pragma once
 
 #include <grpcpp/support/status.h>
 
-#include <string>
-
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
-#include "absl/time/time.h"
 
 namespace locus::server {
 
-// Why a call was turned away although nothing was wrong with it.
-enum class ShedReason {
-  kQueueFull,
-  kDeadline,
-  kMemory,
-  kDraining,
-  kEvaluations
-};
-inline constexpr ShedReason kShedReasons[] = {
-    ShedReason::kQueueFull, ShedReason::kDeadline, ShedReason::kMemory,
-    ShedReason::kDraining, ShedReason::kEvaluations};
-// "queue_full" and so on.
-absl::string_view NameOf(ShedReason reason);
-
-// UNAVAILABLE, worth another try after a while; how long usually depends on the
-// reason.
-absl::Status Shed(ShedReason reason, absl::string_view what);
-absl::Status Shed(ShedReason reason, absl::string_view what,
-                  absl::Duration delay);
-
-// The reason of an error made by Shed; null for any other.
-const ShedReason* ShedReasonOf(const absl::Status& status);
-// When to come back, at the earliest, of an UNAVAILABLE error.
-absl::Duration RetryDelayOf(const absl::Status& status);
-
-// The status as callers see it. Messages are valid UTF-8 without control
-// characters, of at most about 1 KiB. Of INTERNAL and UNKNOWN errors only the
-// code gets out.
+// The status that callers receive. Messages are valid UTF-8 without control
+// characters and at most about 1 KiB long. INTERNAL and UNKNOWN errors reveal
+// only their code.
 grpc::Status ToGrpcStatus(const absl::Status& status);
-
-// `text` with bytes that are not UTF-8 written as \xNN, and characters that
-// deceive (see server/base/utf8.h) as \xNN or \uNNNN, cut at a character so that at
-// most `max_bytes` and an ellipsis are left.
-std::string Printable(absl::string_view text, size_t max_bytes);
 
 }  // namespace locus::server

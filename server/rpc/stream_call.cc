@@ -7,7 +7,8 @@
 
 namespace locus::server {
 namespace {
-// gRPC's own, which alone may send the end of a stream.
+// gRPC's handler of server-streaming methods: only it can access the operations
+// that end a stream.
 using GrpcHandler =
     grpc::internal::ServerStreamingHandler<StreamMethod, grpc::ByteBuffer,
                                            grpc::ByteBuffer>;
@@ -15,15 +16,15 @@ using GrpcHandler =
 
 absl::Status MessageWriter::Write(const google::protobuf::Message& message) {
   grpc::ByteBuffer wire;
-  Attachments none;
-  LOCUS_RETURN_IF_ERROR(SerializeReply(call_, message, &none, &wire));
+  ZeroCopyTensors none;
+  LOCUS_RETURN_IF_ERROR(SerializeResponse(call_, message, &none, &wire));
   const auto bytes = static_cast<int64_t>(wire.Length());
   if (writer_.Write(wire)) {
     call_.CountSent(bytes);
     return absl::OkStatus();
   }
-  LOCUS_RETURN_IF_ERROR(call_.CheckCaller());
-  return absl::CancelledError("the caller went away");
+  LOCUS_RETURN_IF_ERROR(call_.CheckCancellation());
+  return absl::CancelledError("the client cancelled the call");
 }
 
 void* StreamMethod::Deserialize(grpc_call* call, grpc_byte_buffer* request,
@@ -33,12 +34,12 @@ void* StreamMethod::Deserialize(grpc_call* call, grpc_byte_buffer* request,
 }
 
 void StreamMethod::RunHandler(const HandlerParameter& parameter) {
-  Call call(&state_, &method_,
-            static_cast<grpc::ServerContext*>(parameter.server_context));
+  RpcScope call(&state_, &method_,
+                static_cast<grpc::ServerContext*>(parameter.server_context));
   auto* const request = static_cast<grpc::ByteBuffer*>(parameter.request);
   if (request == nullptr) {
-    // gRPC's handler would follow the pointer. An error without an answer looks
-    // the same for both kinds of methods.
+    // gRPC's handler would dereference the null request. An error without a
+    // response looks the same on the wire for unary and streaming methods.
     grpc::ByteBuffer nothing;
     grpc::Status status = call.Finish(
         HandleSafely(call, nullptr, [] { return absl::OkStatus(); }));

@@ -1,4 +1,7 @@
-// Methods whose answer is a stream of messages.
+// Server-streaming methods: one request message, a stream of response messages.
+//
+// They use gRPC's synchronous API, with one thread per call: there are few of
+// these calls, and each may take minutes.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -14,26 +17,29 @@
 
 namespace locus::server {
 
-// Where the messages of one call go. For one thread at a time.
+// Writes the response messages of one call. Not thread-safe.
 class MessageWriter {
  public:
-  MessageWriter(Call* call, grpc::ServerWriter<grpc::ByteBuffer>* writer)
+  // `call` and `writer` must outlive the MessageWriter.
+  MessageWriter(RpcScope* call, grpc::ServerWriter<grpc::ByteBuffer>* writer)
       : call_(*call), writer_(*writer) {}
 
-  // Waits until the transport has taken the message, for as long as the caller
-  // does not read. CANCELLED or DEADLINE_EXCEEDED once nobody will.
+  // Blocks until the transport has accepted the message, which a client that
+  // does not read can delay indefinitely. Returns CANCELLED or
+  // DEADLINE_EXCEEDED if the call has ended.
   absl::Status Write(const google::protobuf::Message& message);
 
  private:
-  Call& call_;
+  RpcScope& call_;
   grpc::ServerWriter<grpc::ByteBuffer>& writer_;
 };
 
-// The same for messages of one type.
+// A MessageWriter for messages of one type. Not thread-safe.
 template <typename Response>
 class ResponseStream {
  public:
   explicit ResponseStream(MessageWriter* writer) : writer_(*writer) {}
+  // Same as MessageWriter::Write().
   absl::Status Write(const Response& response) {
     return writer_.Write(response);
   }
@@ -42,23 +48,28 @@ class ResponseStream {
   MessageWriter& writer_;
 };
 
+// Serves the calls of one server-streaming method, each on a thread of gRPC's.
 // Thread-safe.
 class StreamMethod final : public grpc::internal::MethodHandler {
  public:
-  // Parses, handles and writes. May throw.
-  using Handler = std::function<absl::Status(Call&, grpc::ByteBuffer* request,
-                                             MessageWriter& writer)>;
+  // Parses the request, handles it and writes the responses. Thread-safe. May
+  // throw.
+  using Handler = std::function<absl::Status(
+      RpcScope&, grpc::ByteBuffer* request, MessageWriter& writer)>;
 
-  StreamMethod(ServerState* state, const MethodInfo* method, Handler handler)
+  // `state` and `method` must outlive the StreamMethod.
+  StreamMethod(ServerState* state, MethodInfo* method, Handler handler)
       : state_(*state), method_(*method), handler_(std::move(handler)) {}
 
+  // Called by gRPC: Deserialize() keeps the request as bytes, RunHandler()
+  // serves one call.
   void RunHandler(const HandlerParameter& parameter) override;
   void* Deserialize(grpc_call* call, grpc_byte_buffer* request,
                     grpc::Status* status, void** handler_data) override;
 
  private:
   ServerState& state_;
-  const MethodInfo& method_;
+  MethodInfo& method_;
   const Handler handler_;
 };
 

@@ -1,180 +1,151 @@
 #include "server/rpc/unary_call.h"
 
-#include <algorithm>
 #include <chrono>
 
+#include "server/admission/rejection.h"
 #include "server/rpc/poller.h"
-#include "server/admission/controller.h"
 #include "server/rpc/request_handling.h"
-#include "server/rpc/status.h"
 
 namespace locus::server {
-namespace {
 
-// How much of the longest wait may be expected of a call when it comes, and of
-// one that was held, in all: what is expected is not what comes, and who has
-// been held would never get in if nothing were left to it.
-constexpr double kShareOfNew = 0.6;
-constexpr double kShareOfHeld = 0.8;
-// How long before its deadline a call should begin, that is not to be given up
-// before it is answered: a share of the time it came with, and never more than
-// that.
-constexpr double kSpareShare = 0.5;
-constexpr double kMostSpareSeconds = 0.25;
-
-template <typename Duration>
-double Seconds(Duration duration) {
-  return std::chrono::duration<double>(duration).count();
+UnaryCall::UnaryCall(CompletionQueuePoller* poller, size_t method)
+    : poller_(*poller), method_(method), stream_(&context_) {
+  context_.AsyncNotifyWhenDone(done_tag_.tag());
+  info().request_next(&context_, &stream_, poller_.queue(), arrival_tag_.tag());
 }
 
-}  // namespace
-
-Incoming::Incoming(Door* door, size_t method)
-    : door_(*door), method_(method), stream_(&context_) {
-  context_.AsyncNotifyWhenDone(ended_.tag());
-  info().request_next(&context_, &stream_, door_.queue(), arrived_.tag());
+UnaryEnvironment& UnaryCall::environment() const {
+  return poller_.environment();
 }
 
-Front& Incoming::front() const { return door_.front(); }
-
-const UnaryMethod& Incoming::info() const { return *front().methods_[method_]; }
-
-double Incoming::deadline_in() const {
-  return Seconds(context_.deadline() - std::chrono::system_clock::now());
+std::optional<CostClass> UnaryCall::PredictCostClass() const {
+  return info().info->cost_class_predictor.Predict();
 }
 
-bool Incoming::HasRoom() const {
-  return front().HasRoom(info(), SecondsLeft(0, Clock::now()));
+double UnaryCall::seconds_to_deadline() const {
+  return ToSeconds(context_.deadline() - std::chrono::system_clock::now());
 }
 
-double Incoming::SecondsLeft(double spare, Clock::time_point now) const {
-  const double longest = (is_held_ ? kShareOfHeld : kShareOfNew) *
-                         front().state_.options.max_queue_seconds;
-  return std::min(longest, came_with_seconds_ - spare) - Seconds(now - came_);
+bool UnaryCall::HasRoom() const {
+  return environment().admission.HasRoom(PredictCostClass(),
+                                         SecondsLeft(0, Clock::now()));
 }
 
-bool Incoming::DeadlineAllows(double wait) const {
-  return wait <= came_with_seconds_ - spare_seconds_ - Seconds(age());
+double UnaryCall::SecondsLeft(double slack, Clock::time_point now) const {
+  return timing_.SecondsLeft(environment().admission.limits().max_queue_seconds,
+                             state_ == State::kDeferred, slack, now);
 }
 
-bool Incoming::HasWaitedLongEnough() const {
-  return Seconds(age()) > front().state_.options.max_queue_seconds;
+bool UnaryCall::HasExpired() const {
+  return timing_.AgeSeconds(Clock::now()) >
+         environment().admission.limits().max_queue_seconds;
 }
 
-void Incoming::LetIn() {
-  held_for_ = is_held_ ? Clock::now() - came_ : Clock::duration::zero();
-  is_held_ = false;
-  ++front().open_;
-  ++front().active_;
-  ++front().reading_;
-  is_let_in_ = true;
-  let_in_ = Clock::now();
-  watched_ = door_.Watch(this);
-  lane_ = info().info->habit.Usual();
-  if (lane_) ++front().active_in_lane_[static_cast<size_t>(*lane_)];
-  stream_.Read(&request_, read_.tag());
+void UnaryCall::Admit() {
+  admitted_at_ = Clock::now();
+  if (state_ == State::kDeferred) deferred_for_ = admitted_at_ - arrival();
+  state_ = State::kAdmitted;
+  cost_class_ = PredictCostClass();
+  environment().admission.OnAdmitted(cost_class_);
+  watched_ = poller_.WatchRead(this);
+  stream_.Read(&request_, read_tag_.tag());
 }
 
-void Incoming::Refuse(const absl::Status& why) {
-  is_held_ = false;
-  stream_.Finish(CallToCount()->Finish(why), sent_.tag());
+void UnaryCall::Defer() {
+  state_ = State::kDeferred;
+  deferred_class_ = PredictCostClass();
 }
 
-void Incoming::Hold() {
-  is_held_ = true;
-  held_lane_ = info().info->habit.Usual();
+void UnaryCall::Reject(const absl::Status& status) {
+  state_ = State::kRejected;
+  stream_.Finish(MakeScope()->Finish(status), sent_tag_.tag());
 }
 
-void Incoming::LeaveLane() {
-  if (lane_) --front().active_in_lane_[static_cast<size_t>(*lane_)];
-  lane_.reset();
+void UnaryCall::LeaveClass() {
+  if (cost_class_) environment().admission.OnLeftClass(*cost_class_);
+  cost_class_.reset();
 }
 
-void Incoming::Arrived(bool ok) {
-  if (!ok) return delete this;  // the server is shut down; no other comes
-  came_ = Clock::now();
-  came_with_seconds_ = deadline_in();
-  spare_seconds_ =
-      std::min(kMostSpareSeconds, kSpareShare * came_with_seconds_);
-  if (door_.is_closed()) {  // it came as the server went
-    is_sent_ = true;
+void UnaryCall::OnArrival(bool ok) {
+  if (!ok) return delete this;  // the server is shut down; no call will come
+  timing_ = CallTiming(Clock::now(), seconds_to_deadline());
+  state_ = State::kArrived;
+  if (poller_.is_closed()) {  // the call arrived during the shutdown
+    state_ = State::kFinished;
     return;
   }
-  new Incoming(&door_, method_);
-  door_.Arrive(this);
+  Request(&poller_, method_);
+  poller_.OnArrival(this);
 }
 
-void Incoming::Read(bool /*ok*/) {
-  --front().reading_;
-  door_.Unwatch(watched_);
+void UnaryCall::OnRead(bool /*ok*/) {
+  environment().admission.OnRead();
+  poller_.StopWatching(watched_);
   read_at_ = Clock::now();
-  front().workers_.Run([this] { Work(); });
+  environment().workers.Run([this] { Work(); });
 }
 
-void Incoming::Sent(bool /*ok*/) {
-  Leave();
-  is_sent_ = true;
-  if (is_over_) delete this;
+void UnaryCall::OnSent(bool /*ok*/) {
+  if (state_ == State::kAdmitted) {
+    (void)is_handled_.load(std::memory_order_acquire);
+    scope_.reset();
+    environment().admission.OnClosed();
+  }
+  state_ = State::kFinished;
+  if (is_done_) delete this;
 }
 
-void Incoming::Ended(bool /*ok*/) {
-  is_over_ = true;
-  if (is_held_) {
-    door_.Forget(this);
-    CountGone();
+void UnaryCall::OnDone(bool /*ok*/) {
+  is_done_ = true;
+  if (state_ == State::kDeferred) {
+    poller_.RemoveDeferred(this);
+    CountAbandoned();
     delete this;
-  } else if (is_sent_) {
+  } else if (state_ == State::kFinished) {
     delete this;
   }
 }
 
-std::unique_ptr<Call> Incoming::CallToCount() {
-  auto call =
-      std::make_unique<Call>(&front().state_, info().info, &context_, came_);
-  call->CountWait(age());
-  return call;
+std::unique_ptr<RpcScope> UnaryCall::MakeScope() {
+  auto scope = std::make_unique<RpcScope>(&environment().state, info().info,
+                                          &context_, arrival());
+  scope->AddQueueTime(Clock::now() - arrival());
+  return scope;
 }
 
-void Incoming::CountGone() {
-  front().state_.metrics.shed_calls(ShedReason::kDeadline).Increment();
-  CallToCount()->EndUnanswered(
-      deadline_in() <= 0 ? absl::DeadlineExceededError("the deadline passed")
-                         : absl::CancelledError("the caller went away"));
+void UnaryCall::CountAbandoned() {
+  environment()
+      .state.metrics.rejected_calls(RejectReason::kDeadline)
+      .Increment();
+  MakeScope()->FinishCancelled(
+      seconds_to_deadline() <= 0
+          ? absl::DeadlineExceededError("the deadline passed")
+          : absl::CancelledError("the client cancelled the call"));
 }
 
-void Incoming::Work() {
-  call_.emplace(&front().state_, info().info, &context_, came_);
-  call_->CountWait(held_for_ + (Clock::now() - read_at_));
-  // gRPC's own until it is sent: its memory is free before it counts as such.
+void UnaryCall::Work() {
+  scope_.emplace(&environment().state, info().info, &context_, arrival());
+  scope_->AddQueueTime(deferred_for_ + (Clock::now() - read_at_));
+  // gRPC owns the response until it is sent. Its memory is freed before the
+  // call counts as finished.
   grpc::ByteBuffer response;
-  const absl::Status handled = HandleSafely(*call_, &request_, [&] {
-    return info().handle(*call_, &request_, &response);
+  const absl::Status handled = HandleSafely(*scope_, &request_, [&] {
+    return info().handle(*scope_, &request_, &response);
   });
   request_.Clear();
   if (handled.ok()) {
-    call_->CountSent(static_cast<int64_t>(response.Length()));
+    scope_->CountSent(static_cast<int64_t>(response.Length()));
   }
-  const grpc::Status status = call_->Finish(handled);
-  LeavePlace();
+  const grpc::Status status = scope_->Finish(handled);
+  LeaveClass();
+  environment().admission.OnHandled();
   is_handled_.store(true, std::memory_order_release);
   if (handled.ok()) {
-    stream_.WriteAndFinish(response, grpc::WriteOptions(), status, sent_.tag());
+    stream_.WriteAndFinish(response, grpc::WriteOptions(), status,
+                           sent_tag_.tag());
   } else {
-    stream_.Finish(status, sent_.tag());
+    stream_.Finish(status, sent_tag_.tag());
   }
-}
-
-void Incoming::LeavePlace() {
-  LeaveLane();
-  --front().active_;
-}
-
-void Incoming::Leave() {
-  if (!is_let_in_) return;
-  // gRPC's queue orders this after the worker, but out of our sight.
-  (void)is_handled_.load(std::memory_order_acquire);
-  call_.reset();
-  if (--front().open_ == 0) front().open_.notify_all();
 }
 
 }  // namespace locus::server

@@ -1,5 +1,5 @@
-// One call of one answer, from gRPC's word that it is there to the last that is
-// heard of it. Deletes itself then.
+// State of one unary call, from the request to gRPC for a call until its last
+// completion event.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -11,111 +11,127 @@
 #include <optional>
 
 #include "absl/status/status.h"
-#include "server/rpc/rpc_scope.h"
-#include "server/admission/concurrency_limiter.h"
 #include "server/admission/adaptive_lifo_queue.h"
-#include "server/admission/ewma.h"
+#include "server/admission/call_timing.h"
+#include "server/admission/concurrency_limiter.h"
+#include "server/base/clock.h"
 #include "server/rpc/completion_tag.h"
+#include "server/rpc/rpc_scope.h"
+#include "server/rpc/unary_environment.h"
 #include "server/rpc/unary_method.h"
 
 namespace locus::server {
 
-class Door;
-class Front;
+class CompletionQueuePoller;
 
-// All but Work, and what it calls, happens on the door's thread.
-class Incoming {
+// A call deletes itself with its last completion event. Everything but Work(),
+// which runs on a worker thread, runs on the poller's thread.
+//
+//   kRequested --> kArrived --> kAdmitted --> kFinished
+//                     |    \                      ^
+//                     v     '--> kRejected -------|
+//                 kDeferred --> kAdmitted, kRejected, or deleted
+class UnaryCall {
  public:
-  using Clock = PaceClock;
+  // Requests the next call of that method from gRPC. The poller must outlive
+  // the call.
+  static void Request(CompletionQueuePoller* poller, size_t method) {
+    new UnaryCall(poller, method);
+  }
 
-  // Asks gRPC for a call of that method.
-  Incoming(Door* door, size_t method);
+  // Reads the message and handles it on a worker.
+  void Admit();
+  // Queues the call unread; the poller holds the queue.
+  void Defer();
+  void Reject(const absl::Status& status);
 
-  // Reads its message and handles it.
-  void LetIn();
-  void Refuse(const absl::Status& why);
-  void Hold();
+  // Frees the capacity that the call takes from its cost class, because its
+  // message arrives too slowly.
+  void LeaveClass();
+  // Cancels a call whose message does not arrive.
+  void Cancel() { context_.TryCancel(); }
 
-  // Lets others in beside a call whose message takes its time.
-  void LeaveLane();
-  // Ends a call whose message does not come.
-  void GiveUp() { context_.TryCancel(); }
-
-  const UnaryMethod& info() const;
   size_t method() const { return method_; }
-  Clock::time_point came() const { return came_; }
-  Clock::duration age() const { return Clock::now() - came_; }
-  double deadline_in() const;
-  Clock::duration read_for() const { return Clock::now() - let_in_; }
-  // Whether it would find a place now.
-  bool HasRoom() const;
-  // Whether it would begin in time, and with time to spare, if it waited for so
-  // long from now on; and when it would no longer, of one that is held.
-  bool HasTimeFor(double wait, Clock::time_point now) const {
-    return wait <= SecondsLeft(spare_seconds_, now);
-  }
-  Clock::time_point begin_by() const {
-    return After(came_, SecondsLeft(spare_seconds_, came_));
-  }
-  // As that, by its own limit alone.
-  bool DeadlineAllows(double wait) const;
-  // Whether it has waited for as long as any may.
-  bool HasWaitedLongEnough() const;
+  const CallTiming& timing() const { return timing_; }
+  Clock::time_point arrival() const { return timing_.arrival(); }
+  double seconds_to_deadline() const;
+  Clock::duration read_time() const { return Clock::now() - admitted_at_; }
+  std::optional<CostClass> PredictCostClass() const;
 
-  // Of those that are held: in the crowd of its method, and the lane when it
-  // was.
-  Crowd<Incoming>::Place place;
-  std::optional<Lane> held_lane() const { return held_lane_; }
+  // Whether the call would be admitted now.
+  bool HasRoom() const;
+  // Whether the call could still start in time if it waited for `wait` seconds
+  // from `now` on.
+  bool HasTimeFor(double wait, Clock::time_point now) const {
+    return wait <= SecondsLeft(timing_.slack_seconds(), now);
+  }
+  // The time after which a deferred call would start too late.
+  Clock::time_point start_by() const {
+    return After(arrival(), SecondsLeft(timing_.slack_seconds(), arrival()));
+  }
+  // Whether the call has waited for --max-queue-seconds.
+  bool HasExpired() const;
+
+  // Position in the queue of its method, while the call is deferred, and the
+  // cost class that was predicted when it was deferred.
+  AdaptiveLifoQueue<UnaryCall>::Place place;
+  std::optional<CostClass> deferred_class() const { return deferred_class_; }
 
  private:
-  Front& front() const;
+  enum class State {
+    kRequested,  // waiting for a call
+    kArrived,    // to be admitted, deferred or rejected
+    kDeferred,   // queued unread
+    kAdmitted,   // its message is read, handled and answered
+    kRejected,   // its rejection is being sent
+    kFinished,   // its answer has been sent
+  };
 
-  // How long it may still wait, by our limits and by its own.
-  double SecondsLeft(double spare, Clock::time_point now) const;
+  UnaryCall(CompletionQueuePoller* poller, size_t method);
 
-  // What gRPC tells of it; the last of these deletes it.
-  void Arrived(bool ok);
-  void Read(bool ok);
-  void Sent(bool ok);
-  void Ended(bool ok);
+  UnaryEnvironment& environment() const;
+  const UnaryMethod& info() const { return *environment().methods[method_]; }
+  // How long the call may still wait, by --max-queue-seconds and its deadline.
+  double SecondsLeft(double slack, Clock::time_point now) const;
 
-  // To count a call that nobody has begun to handle.
-  std::unique_ptr<Call> CallToCount();
-  // Its caller gave up while it was held, for want of a place.
-  void CountGone();
+  // Completion events. The last one deletes the call.
+  void OnArrival(bool ok);
+  void OnRead(bool ok);
+  void OnSent(bool ok);
+  void OnDone(bool ok);
 
-  // On a worker. Once the answer is on its way, the call may be gone.
+  // A scope that counts a call which was not handled.
+  std::unique_ptr<RpcScope> MakeScope();
+  // Counts a call that was cancelled, or timed out, while it was deferred.
+  void CountAbandoned();
+
+  // Handles the call on a worker. Once the answer is on its way, the call may
+  // be deleted at any time.
   void Work();
 
-  // What is left is up to gRPC and the caller.
-  void LeavePlace();
-  void Leave();
-
-  Door& door_;
+  CompletionQueuePoller& poller_;
   const size_t method_;
   grpc::ServerContext context_;
   UnaryStream stream_;
   grpc::ByteBuffer request_;
   // Counts the call, and holds its memory until the answer is sent.
-  std::optional<Call> call_;
-  std::optional<Lane> lane_;
-  std::optional<Lane> held_lane_;
-  Clock::time_point came_;
-  double came_with_seconds_ = 0;  // until its deadline
-  double spare_seconds_ = 0;
-  Clock::time_point let_in_;
+  std::optional<RpcScope> scope_;
+  State state_ = State::kRequested;
+  bool is_done_ = false;  // gRPC has reported the end of the call
+  std::optional<CostClass> cost_class_;
+  std::optional<CostClass> deferred_class_;
+  CallTiming timing_;
+  Clock::time_point admitted_at_;
   Clock::time_point read_at_;
-  Clock::duration held_for_{};
-  std::list<Incoming*>::iterator watched_;
+  Clock::duration deferred_for_{};
+  std::list<UnaryCall*>::iterator watched_;
+  // Orders the end of Work() before OnSent(), which gRPC does out of sight of
+  // the thread sanitizer.
   std::atomic<bool> is_handled_ = false;
-  bool is_let_in_ = false;
-  bool is_held_ = false;
-  bool is_sent_ = false;
-  bool is_over_ = false;
-  OwnEvent<Incoming> arrived_{this, &Incoming::Arrived};
-  OwnEvent<Incoming> read_{this, &Incoming::Read};
-  OwnEvent<Incoming> sent_{this, &Incoming::Sent};
-  OwnEvent<Incoming> ended_{this, &Incoming::Ended};
+  MemberTag<UnaryCall> arrival_tag_{this, &UnaryCall::OnArrival};
+  MemberTag<UnaryCall> read_tag_{this, &UnaryCall::OnRead};
+  MemberTag<UnaryCall> sent_tag_{this, &UnaryCall::OnSent};
+  MemberTag<UnaryCall> done_tag_{this, &UnaryCall::OnDone};
 };
 
 }  // namespace locus::server

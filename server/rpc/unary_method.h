@@ -1,4 +1,4 @@
-// Methods of one answer.
+// Unary methods: one request message, one response message.
 #pragma once
 
 #include <grpcpp/completion_queue.h>
@@ -13,21 +13,24 @@
 
 namespace locus::server {
 
-// To gRPC they are streams of one message each way: so it tells of a call
-// before it has read the message, and whoever is turned away is turned away
-// unread.
+// gRPC reads the message of a unary call before it reports the call. Unary
+// methods are therefore registered as bidirectional streams of one message
+// each way, so that calls can be deferred and rejected unread. Clients see no
+// difference.
 using UnaryStream =
     grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 
+// A unary method of a service.
 struct UnaryMethod {
-  // Parses, handles and serialises. May throw. Thread-safe.
-  using Handler = std::function<absl::Status(Call&, grpc::ByteBuffer* request,
-                                             grpc::ByteBuffer* response)>;
+  // Parses the request, handles it and serialises the response. Thread-safe.
+  // May throw.
+  using Handler = std::function<absl::Status(
+      RpcScope&, grpc::ByteBuffer* request, grpc::ByteBuffer* response)>;
 
-  const MethodInfo* info = nullptr;
+  MethodInfo* info = nullptr;
   Handler handle;
-  // Asks gRPC for the next call of this method; `tag` comes out of the queue
-  // when there is one.
+  // Requests the next call of this method from gRPC. The queue returns `tag`
+  // when a call arrives.
   std::function<void(grpc::ServerContext*, UnaryStream*,
                      grpc::ServerCompletionQueue*, void* tag)>
       request_next;

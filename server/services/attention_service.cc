@@ -11,7 +11,9 @@
 namespace locus::server {
 namespace {
 
-absl::StatusOr<AttentionOutputs> AttendHeads(Call& call, const Scheme& scheme,
+// Attention over the queries, keys and values of the request.
+absl::StatusOr<AttentionOutputs> AttendHeads(RpcScope& call,
+                                             const Scheme& scheme,
                                              const v1::AttendRequest& request) {
   LOCUS_ASSIGN_OR_RETURN(const AttentionInputs inputs,
                          ToAttentionInputs(request.heads()));
@@ -24,8 +26,9 @@ absl::StatusOr<AttentionOutputs> AttendHeads(Call& call, const Scheme& scheme,
   return call.Run(job);
 }
 
+// Multi-head attention over the embeddings or tokens of the request.
 absl::StatusOr<AttentionOutputs> AttendModule(
-    Call& call, const Scheme& scheme, const v1::AttendRequest& request) {
+    RpcScope& call, const Scheme& scheme, const v1::AttendRequest& request) {
   LOCUS_ASSIGN_OR_RETURN(ModuleInputs inputs, ToModuleInputs(request.module()));
   LOCUS_ASSIGN_OR_RETURN(AttentionOptions options,
                          ToAttentionOptions(request.options()));
@@ -42,9 +45,9 @@ AttentionService::AttentionService(ServerState* state) : Service(state, kName) {
   AddUnary<v1::AttendRequest, v1::AttendResponse>("Attend", &Attend);
 }
 
-absl::Status AttentionService::Attend(Call& call,
+absl::Status AttentionService::Attend(RpcScope& call,
                                       const v1::AttendRequest& request,
-                                      Reply<v1::AttendResponse>* reply) {
+                                      Response<v1::AttendResponse>* response) {
   LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
   LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
   absl::StatusOr<AttentionOutputs> outputs =
@@ -55,7 +58,7 @@ absl::Status AttentionService::Attend(Call& call,
     outputs = AttendModule(call, *scheme, request);
   }
   if (!outputs.ok()) return outputs.status();
-  ToReply(*std::move(outputs), reply);
+  ToResponse(*std::move(outputs), response);
   return absl::OkStatus();
 }
 

@@ -1,4 +1,4 @@
-// locus.v1.AttentionService.
+// The handler of locus.v1.AttentionService.
 #pragma once
 
 #include "locus/v1/attention.pb.h"
@@ -6,15 +6,18 @@
 
 namespace locus::server {
 
+// Computes attention over given heads, or a multi-head attention module.
+// Thread-safe.
 class AttentionService final : public Service {
  public:
   static constexpr char kName[] = "locus.v1.AttentionService";
 
+  // `state` must outlive the service.
   explicit AttentionService(ServerState* state);
 
  private:
-  static absl::Status Attend(Call& call, const v1::AttendRequest& request,
-                             Reply<v1::AttendResponse>* reply);
+  static absl::Status Attend(RpcScope& call, const v1::AttendRequest& request,
+                             Response<v1::AttendResponse>* response);
 };
 
 }  // namespace locus::server

@@ -16,29 +16,29 @@ EncodingService::EncodingService(ServerState* state) : Service(state, kName) {
 }
 
 absl::Status EncodingService::ListSchemes(
-    Call&, const v1::ListSchemesRequest&,
-    Reply<v1::ListSchemesResponse>* reply) {
+    RpcScope&, const v1::ListSchemesRequest&,
+    Response<v1::ListSchemesResponse>* response) {
   for (const SchemeInfo& info : AllSchemes()) {
-    ToProto(info, reply->message.add_schemes());
+    ToProto(info, response->message.add_schemes());
   }
   return absl::OkStatus();
 }
 
-absl::Status EncodingService::Encode(Call& call,
+absl::Status EncodingService::Encode(RpcScope& call,
                                      const v1::EncodeRequest& request,
-                                     Reply<v1::EncodeResponse>* reply) {
+                                     Response<v1::EncodeResponse>* response) {
   LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
   LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
   LOCUS_ASSIGN_OR_RETURN(EncodeOptions options, ToEncodeOptions(request));
   LOCUS_ASSIGN_OR_RETURN(const EncodeJob job,
                          EncodeJob::Create(*scheme, std::move(options)));
-  // Without keys, say, there is nothing to limit.
+  // An empty result, for example without keys, needs no limits.
   if (job.output_bytes() > 0) {
     LOCUS_RETURN_IF_ERROR(
         CheckLimits(call.options(), request, scheme->site() == Site::kScores));
   }
   LOCUS_ASSIGN_OR_RETURN(Encoding encoding, call.Run(job));
-  ToReply(std::move(encoding), reply);
+  ToResponse(std::move(encoding), response);
   return absl::OkStatus();
 }
 

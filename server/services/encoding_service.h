@@ -1,4 +1,4 @@
-// locus.v1.EncodingService.
+// The handlers of locus.v1.EncodingService.
 #pragma once
 
 #include "locus/v1/encoding.pb.h"
@@ -6,18 +6,20 @@
 
 namespace locus::server {
 
+// Lists the schemes, and computes their encodings. Thread-safe.
 class EncodingService final : public Service {
  public:
   static constexpr char kName[] = "locus.v1.EncodingService";
 
+  // `state` must outlive the service.
   explicit EncodingService(ServerState* state);
 
  private:
-  static absl::Status ListSchemes(Call& call,
+  static absl::Status ListSchemes(RpcScope& call,
                                   const v1::ListSchemesRequest& request,
-                                  Reply<v1::ListSchemesResponse>* reply);
-  static absl::Status Encode(Call& call, const v1::EncodeRequest& request,
-                             Reply<v1::EncodeResponse>* reply);
+                                  Response<v1::ListSchemesResponse>* response);
+  static absl::Status Encode(RpcScope& call, const v1::EncodeRequest& request,
+                             Response<v1::EncodeResponse>* response);
 };
 
 }  // namespace locus::server

@@ -11,36 +11,36 @@
 #include "core/properties/naive.h"
 #include "core/properties/properties.h"
 #include "server/admission/request_limits.h"
-#include "server/services/convert/convert_evaluation.h"
-#include "server/evaluation/runner.h"
 #include "server/evaluation/manifest.h"
+#include "server/evaluation/runner.h"
+#include "server/services/convert/convert_evaluation.h"
 
 namespace locus::server {
 namespace {
 
-// The checks of one call, as a job of the short ones.
+// The property checks of one call, as a job for RpcScope::Run().
 struct PropertiesJob {
   const PropertiesPlan& plan;
 
   int64_t output_bytes() const {
-    // A sentence or two for each property.
+    // Each result contains a sentence or two.
     constexpr int64_t kBytesPerScheme = kPropertyCount * 512;
-    constexpr int64_t kNaive = 8;
+    constexpr int64_t kMaxNaiveEncodings = 8;
     return kBytesPerScheme *
-           (static_cast<int64_t>(plan.schemes.size()) + kNaive);
+           (static_cast<int64_t>(plan.schemes.size()) + kMaxNaiveEncodings);
   }
   double flops() const {
-    // Half a millisecond or so.
-    constexpr double kPerScheme = 1.5e7;
-    return kPerScheme * static_cast<double>(plan.schemes.size());
+    // Takes about half a millisecond.
+    constexpr double kFlopsPerScheme = 1.5e7;
+    return kFlopsPerScheme * static_cast<double>(plan.schemes.size());
   }
   int64_t scratch_bytes(int) const {
-    // Worked cases are a few dozen tokens wide and long.
+    // The worked cases have a few dozen tokens and channels.
     return int64_t{16} << 20;
   }
 
-  absl::StatusOr<v1::CheckPropertiesResponse> Run(ThreadPool&,
-                                                  const StopCheck& stop) const {
+  absl::StatusOr<v1::CheckPropertiesResponse> Run(
+      ThreadPool&, const CancellationCheck& stop) const {
     v1::CheckPropertiesResponse response;
     const auto add = [&](absl::string_view name,
                          const std::vector<PropertyResult>& results) {
@@ -68,8 +68,8 @@ struct PropertiesJob {
   }
 };
 
-// What an evaluation costs is not free to know: it is a short call's work, and
-// admitted like that.
+// Creates the evaluation of one call, which computes its cost. This takes about
+// as long as a short call, so that it needs a slot like one.
 struct SizingJob {
   const MakeEvaluation& make_evaluation;
   const EvaluationPlan& plan;
@@ -77,8 +77,8 @@ struct SizingJob {
   int64_t output_bytes() const { return 0; }
   int64_t scratch_bytes(int) const { return int64_t{32} << 20; }
   double flops() const { return 1e7; }
-  absl::StatusOr<std::unique_ptr<Evaluation>> Run(ThreadPool&,
-                                                  const StopCheck&) const {
+  absl::StatusOr<std::unique_ptr<Evaluation>> Run(
+      ThreadPool&, const CancellationCheck&) const {
     return make_evaluation(plan.settings, plan.evaluated_schemes());
   }
 };
@@ -86,26 +86,29 @@ struct SizingJob {
 }  // namespace
 
 EvaluationService::EvaluationService(ServerState* state,
+                                     EvaluationExecutor* executor,
                                      MakeEvaluation make_evaluation)
-    : Service(state, kName), make_evaluation_(std::move(make_evaluation)) {
+    : Service(state, kName),
+      executor_(*executor),
+      make_evaluation_(std::move(make_evaluation)) {
   AddUnary<v1::CheckPropertiesRequest, v1::CheckPropertiesResponse>(
       "CheckProperties", &CheckProperties);
   AddStream<v1::EvaluateExtrapolationRequest,
             v1::EvaluateExtrapolationResponse>(
       "EvaluateExtrapolation",
-      [this](Call& call, const v1::EvaluateExtrapolationRequest& request,
+      [this](RpcScope& call, const v1::EvaluateExtrapolationRequest& request,
              Stream& stream) {
         return EvaluateExtrapolation(call, request, stream);
       });
 }
 
 absl::Status EvaluationService::CheckProperties(
-    Call& call, const v1::CheckPropertiesRequest& request,
-    Reply<v1::CheckPropertiesResponse>* reply) {
+    RpcScope& call, const v1::CheckPropertiesRequest& request,
+    Response<v1::CheckPropertiesResponse>* response) {
   LOCUS_RETURN_IF_ERROR(CheckTensors(call.options(), request));
   LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
   LOCUS_ASSIGN_OR_RETURN(const PropertiesPlan plan, ToPropertiesPlan(request));
-  LOCUS_ASSIGN_OR_RETURN(reply->message, call.Run(PropertiesJob{plan}));
+  LOCUS_ASSIGN_OR_RETURN(response->message, call.Run(PropertiesJob{plan}));
   return absl::OkStatus();
 }
 
@@ -120,7 +123,7 @@ absl::Status EvaluationService::CheckFlops(const Evaluation& evaluation) {
 }
 
 absl::Status EvaluationService::EvaluateExtrapolation(
-    Call& call, const v1::EvaluateExtrapolationRequest& request,
+    RpcScope& call, const v1::EvaluateExtrapolationRequest& request,
     Stream& stream) {
   LOCUS_RETURN_IF_ERROR(CheckTensors(call.options(), request));
   LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
@@ -128,16 +131,17 @@ absl::Status EvaluationService::EvaluateExtrapolation(
   LOCUS_ASSIGN_OR_RETURN(const auto evaluation,
                          call.Run(SizingJob{make_evaluation_, plan}));
   LOCUS_RETURN_IF_ERROR(CheckFlops(*evaluation));
-  const int threads = state().background.pool().thread_count();
+  const int threads = executor_.pool().thread_count();
   LOCUS_RETURN_IF_ERROR(call.CheckResponseBytes(plan.max_cell_bytes()));
-  LOCUS_RETURN_IF_ERROR(call.Reserve(StreamBytes(plan.max_cell_bytes())));
+  LOCUS_RETURN_IF_ERROR(call.Reserve(StreamBufferBytes(plan.max_cell_bytes())));
   LOCUS_RETURN_IF_ERROR(call.Reserve(evaluation->scratch_bytes(threads)));
   v1::EvaluateExtrapolationResponse last;
   {
-    LOCUS_ASSIGN_OR_RETURN(const Background::Slot slot,
-                           state().background.Enter());
-    LOCUS_ASSIGN_OR_RETURN(const EvaluationSummary summary,
-                           RunEvaluation(state(), call, *evaluation, stream));
+    LOCUS_ASSIGN_OR_RETURN(const EvaluationExecutor::Slot slot,
+                           executor_.Enter());
+    LOCUS_ASSIGN_OR_RETURN(
+        const EvaluationSummary summary,
+        RunEvaluation(state(), executor_, call, *evaluation, stream));
     ToProto(summary, last.mutable_summary());
     last.mutable_summary()->set_manifest_json(
         MakeManifest(plan, summary, absl::Now()));

@@ -13,39 +13,44 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// A string and its slot in a repeated field, an unknown field, or an element
-// of a repeated number, with the allocator's share.
+// Upper bound for a string and its slot in a repeated field, an unknown field,
+// or an element of a repeated number, including the allocator's overhead.
 constexpr int64_t kFieldBytes = 96;
-// The largest message of the contract, with the allocator's share.
+// Upper bound for the largest message type of locus.v1, including the
+// allocator's overhead.
 constexpr int64_t kMessageBytes = 512;
+// The recursion limit of protobuf's parser.
 constexpr int kMaxDepth = 100;
-// Packed numbers are quick to parse, but not free: so many bytes of them count
-// as a field. With 2^20 fields allowed, a list may have 16 MiB.
+// Packed numbers are quick to parse, but not free: this many bytes of them
+// count as one field. With a limit of 2^20 fields, a packed list may have 16
+// MiB.
 constexpr int64_t kPackedBytesPerField = 16;
 
-// Protobuf's parser grows large strings by doubling, and holds the old half
-// while it does; ParseLarge makes two copies on the way to the message.
+// Protobuf's parser grows large strings by doubling, and holds the old buffer
+// while it copies. ParseLargeMessage() makes two temporary copies of a string.
 int64_t StringBytes(int64_t length) { return kFieldBytes + 4 * length; }
 
-// What ParseLarge reads at once.
+// Whether ParseLargeMessage() allocates the field at once, with its exact size.
 bool IsBytes(const FieldDescriptor* field) {
   return field != nullptr && field->type() == FieldDescriptor::TYPE_BYTES &&
          !field->is_repeated();
 }
 
-// Repeated fields grow by doubling, and hold the old half while they do. A
-// packed varint of one byte becomes eight.
+// Repeated fields grow by doubling, and hold the old buffer while they copy. A
+// packed varint of one byte takes eight bytes in memory.
 int64_t PackedBytes(const FieldDescriptor& field, int64_t length) {
   const bool fixed = field.type() == FieldDescriptor::TYPE_DOUBLE;
   return kFieldBytes + (fixed ? 3 : 24) * length;
 }
 
+// Walks over the tags of a message, and adds up the memory of its fields.
 class Walker {
  public:
   Walker(CodedInputStream* wire, int64_t max_fields)
       : wire_(*wire), max_fields_(max_fields) {}
 
-  // Whether the parser would go on.
+  // Walks to the end of a message of `type`. False if a parser would stop
+  // earlier, or the maximum number of fields is exceeded.
   bool Walk(const Descriptor* type, int depth) {
     size_.bytes += kMessageBytes;
     if (depth > kMaxDepth) return false;
@@ -75,8 +80,8 @@ class Walker {
       case WireFormatLite::WIRETYPE_LENGTH_DELIMITED:
         return Delimited(type->FindFieldByNumber(number), depth);
       default:
-        // Groups are unknown to the contract; their fields are counted as if
-        // they stood here.
+        // No message of locus.v1 has groups. The fields of an unknown group
+        // are counted as fields of this message.
         size_.bytes += kFieldBytes;
         return true;
     }
@@ -85,7 +90,7 @@ class Walker {
   bool Delimited(const FieldDescriptor* field, int depth) {
     uint32_t length = 0;
     if (!wire_.ReadVarint32(&length) || length > INT32_MAX) {
-      size_.is_cut_short = true;
+      size_.is_truncated = true;
       return false;
     }
     if (field != nullptr &&
@@ -95,9 +100,9 @@ class Walker {
       wire_.PopLimit(limit);
       return complete;
     }
-    // What only claims to be there costs nothing.
+    // Bytes that were announced but not sent take no memory.
     if (!wire_.Skip(static_cast<int>(length))) {
-      size_.is_cut_short = true;
+      size_.is_truncated = true;
       return false;
     }
     if (field != nullptr && field->is_packable()) {
@@ -106,7 +111,7 @@ class Walker {
       if (size_.fields > max_fields_) return false;
     } else if (IsBytes(field)) {
       size_.bytes += kFieldBytes + length;
-      size_.has_large_bytes |= length > kLargeBytes;
+      size_.has_large_bytes |= length > kLargeTensorBytes;
     } else {
       size_.bytes += StringBytes(length);
     }
@@ -120,9 +125,9 @@ class Walker {
 
 }  // namespace
 
-ParsedSize MeasureParsed(const Descriptor& type,
-                         google::protobuf::io::ZeroCopyInputStream* wire,
-                         int64_t max_fields) {
+ParsedSize BoundParsedSize(const Descriptor& type,
+                           google::protobuf::io::ZeroCopyInputStream* wire,
+                           int64_t max_fields) {
   CodedInputStream coded(wire);
   Walker walker(&coded, max_fields);
   walker.Walk(&type, 0);

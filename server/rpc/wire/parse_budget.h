@@ -1,9 +1,9 @@
-// How much memory a message will take once it is parsed.
+// An upper bound of the memory that parsing a message allocates.
 //
-// Parsed messages can be many times larger than what travels: an empty string
-// in a repeated field is two bytes on the wire and dozens in memory. So that
-// nobody gets gigabytes out of megabytes, the memory is reserved before the
-// message is parsed, by this bound.
+// A parsed message can be many times larger than its wire format: an empty
+// string in a repeated field takes two bytes on the wire and dozens in memory.
+// The server therefore reserves memory by this bound before it parses a
+// request, so that a request of megabytes cannot allocate gigabytes.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -14,22 +14,24 @@
 namespace locus::server {
 
 struct ParsedSize {
-  // An upper bound on what the parser allocates.
+  // Upper bound of the bytes that the parser allocates.
   int64_t bytes = 0;
-  // A packed list is one field, however long.
+  // The number of fields. 16 bytes of a packed list count as one more field.
   int64_t fields = 0;
-  // Whether it has `bytes` that only ParseLarge copies no more than once.
+  // Whether a `bytes` field is so large that the message should be parsed by
+  // ParseLargeMessage(), which copies it only once.
   bool has_large_bytes = false;
-  // Whether a field claims bytes that are not there: no parser need be asked,
-  // and one would make room for them.
-  bool is_cut_short = false;
+  // Whether the message ends before a length that it announces. Such a message
+  // does not parse, and must not be parsed: a parser may allocate the announced
+  // length first.
+  bool is_truncated = false;
 };
 
-// Walks over the tags of a message of `type`; the contents of strings and
-// packed lists are skipped. Of malformed input it measures the part before the
-// error, where a parser stops. Gives up beyond `max_fields`.
-ParsedSize MeasureParsed(const google::protobuf::Descriptor& type,
-                         google::protobuf::io::ZeroCopyInputStream* wire,
-                         int64_t max_fields);
+// Walks over the tags of a message of `type`, and skips the contents of strings
+// and packed lists. Malformed input is measured up to the error, where a parser
+// stops. Stops when the message has more than `max_fields` fields.
+ParsedSize BoundParsedSize(const google::protobuf::Descriptor& type,
+                           google::protobuf::io::ZeroCopyInputStream* wire,
+                           int64_t max_fields);
 
 }  // namespace locus::server

@@ -19,19 +19,21 @@ using google::protobuf::internal::WireFormat;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedOutputStream;
 
-// Messages without attachments are sent in pieces of this size, the last one
-// less.
-constexpr int kPieceBytes = 1 << 20;
+// Messages without zero-copy tensors are serialised into blocks of this size.
+constexpr int kBlockBytes = 1 << 20;
 
-// In the order of their numbers, which is Protobuf's own.
+// The fields that are set, ordered by number, which is the order in which
+// protobuf serialises them.
 std::vector<const FieldDescriptor*> FieldsOf(const Message& message) {
   std::vector<const FieldDescriptor*> fields;
   message.GetReflection()->ListFields(message, &fields);
   return fields;
 }
 
-// The message in a field, if that is where attachments can be.
-const Message* PartOf(const Message& message, const FieldDescriptor* field) {
+// The message in a singular field; null for any other field. Only singular
+// fields contain zero-copy tensors.
+const Message* SubmessageOf(const Message& message,
+                            const FieldDescriptor* field) {
   if (field->is_repeated() ||
       field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) {
     return nullptr;
@@ -39,34 +41,37 @@ const Message* PartOf(const Message& message, const FieldDescriptor* field) {
   return &message.GetReflection()->GetMessage(message, field);
 }
 
-void WriteHead(int number, int64_t length, CodedOutputStream& out) {
+// Writes the tag and the length that precede length-delimited data.
+void WritePrefix(int number, int64_t length, CodedOutputStream& out) {
   out.WriteTag(WireFormatLite::MakeTag(
       number, WireFormatLite::WIRETYPE_LENGTH_DELIMITED));
   out.WriteVarint32(static_cast<uint32_t>(length));
 }
 
-int64_t HeadSize(int number, int64_t length) {
+int64_t PrefixSize(int number, int64_t length) {
   return static_cast<int64_t>(
       WireFormatLite::TagSize(number, WireFormatLite::TYPE_BYTES) +
       CodedOutputStream::VarintSize64(static_cast<uint64_t>(length)));
 }
 
-// Writes a message that has attachments as Protobuf would if they lay in it.
-// Protobuf itself cannot: the length of a message stands before its content.
-class Writer {
+// Serialises a message with zero-copy tensors except for their data, and
+// records where the data must be inserted. Protobuf cannot do that, because
+// each message is preceded by its length, which must include the data.
+class ZeroCopyWriter {
  public:
-  explicit Writer(const Attachments& attachments) : attachments_(attachments) {}
+  explicit ZeroCopyWriter(const ZeroCopyTensors& tensors) : tensors_(tensors) {}
 
+  // The serialised size of `message`, including the data of its tensors.
   int64_t SizeOf(const Message& message) const {
-    if (const int64_t size = attachments_.SizeFor(message); size > 0) {
+    if (const int64_t size = tensors_.SizeFor(message); size > 0) {
       return static_cast<int64_t>(message.ByteSizeLong()) +
-             HeadSize(v1::Tensor::kDataFieldNumber, size) + size;
+             PrefixSize(v1::Tensor::kDataFieldNumber, size) + size;
     }
     int64_t size = 0;
     for (const FieldDescriptor* field : FieldsOf(message)) {
-      if (const Message* part = PartOf(message, field)) {
-        const int64_t part_size = SizeOf(*part);
-        size += HeadSize(field->number(), part_size) + part_size;
+      if (const Message* submessage = SubmessageOf(message, field)) {
+        const int64_t content_size = SizeOf(*submessage);
+        size += PrefixSize(field->number(), content_size) + content_size;
       } else {
         size += static_cast<int64_t>(WireFormat::FieldByteSize(field, message));
       }
@@ -74,48 +79,50 @@ class Writer {
     return size;
   }
 
-  // SizeOf must have been called: it leaves sizes in the message.
+  // Serialises `message` except for the data of its tensors. Requires that
+  // SizeOf(message) was called before, which caches sizes within the message.
   void Write(const Message& message, CodedOutputStream& out) {
-    if (const int64_t size = attachments_.SizeFor(message); size > 0) {
-      // `data` is the last of a tensor's fields.
+    if (const int64_t size = tensors_.SizeFor(message); size > 0) {
+      // `data` is the last field of a tensor.
       message.SerializeWithCachedSizes(&out);
-      WriteHead(v1::Tensor::kDataFieldNumber, size, out);
-      cuts_.push_back({static_cast<size_t>(out.ByteCount()), &message});
+      WritePrefix(v1::Tensor::kDataFieldNumber, size, out);
+      insertions_.push_back({static_cast<size_t>(out.ByteCount()), &message});
       return;
     }
     for (const FieldDescriptor* field : FieldsOf(message)) {
-      if (const Message* part = PartOf(message, field)) {
-        WriteHead(field->number(), SizeOf(*part), out);
-        Write(*part, out);
+      if (const Message* submessage = SubmessageOf(message, field)) {
+        WritePrefix(field->number(), SizeOf(*submessage), out);
+        Write(*submessage, out);
       } else {
         WireFormat::SerializeFieldWithCachedSizes(field, message, &out);
       }
     }
   }
 
-  // Where the bytes of whose data belong into what was written.
-  struct Cut {
+  // The data of `tensor` must be inserted at `offset` of the written bytes.
+  struct Insertion {
     size_t offset;
     const Message* tensor;
   };
-  const std::vector<Cut>& cuts() const { return cuts_; }
+  const std::vector<Insertion>& insertions() const { return insertions_; }
 
  private:
-  const Attachments& attachments_;
-  std::vector<Cut> cuts_;
+  const ZeroCopyTensors& tensors_;
+  std::vector<Insertion> insertions_;
 };
 
-grpc::ByteBuffer WholeToWire(const Message& message) {
+// Serialises a message without zero-copy tensors.
+grpc::ByteBuffer PlainToWire(const Message& message) {
   const auto size = static_cast<int>(message.ByteSizeLong());
   if (size == 0) {
-    const grpc::Slice nothing;
-    return {&nothing, 1};
+    const grpc::Slice empty;
+    return {&empty, 1};
   }
   grpc::ByteBuffer wire;
   {
-    grpc::ProtoBufferWriter pieces(&wire, kPieceBytes, size);
-    CodedOutputStream out(&pieces);
-    // Maps are written in an order of their own otherwise.
+    grpc::ProtoBufferWriter blocks(&wire, kBlockBytes, size);
+    CodedOutputStream out(&blocks);
+    // Writes maps in the order of their keys.
     out.SetSerializationDeterministic(true);
     message.SerializeWithCachedSizes(&out);
   }
@@ -124,31 +131,31 @@ grpc::ByteBuffer WholeToWire(const Message& message) {
 
 }  // namespace
 
-void Attachments::Add(const v1::Tensor* tensor, AlignedBuffer<char> bytes,
-                      int64_t size) {
+void ZeroCopyTensors::Add(const v1::Tensor* tensor, AlignedBuffer<char> bytes,
+                          int64_t size) {
   bytes_[tensor] = {std::move(bytes), size};
 }
 
-int64_t Attachments::SizeFor(const Message& message) const {
+int64_t ZeroCopyTensors::SizeFor(const Message& message) const {
   const auto found = bytes_.find(&message);
   return found == bytes_.end() ? 0 : found->second.size;
 }
 
-grpc::Slice Attachments::Take(const Message& message) {
+grpc::Slice ZeroCopyTensors::Take(const Message& message) {
   auto taken = bytes_.extract(&message);
   auto& [buffer, size] = taken.mapped();
   return {buffer.Release(), static_cast<size_t>(size),
           &AlignedBuffer<char>::Free};
 }
 
-int64_t WireSize(const Message& message, const Attachments& attachments) {
-  if (attachments.empty()) return static_cast<int64_t>(message.ByteSizeLong());
-  return Writer(attachments).SizeOf(message);
+int64_t WireSize(const Message& message, const ZeroCopyTensors& tensors) {
+  if (tensors.empty()) return static_cast<int64_t>(message.ByteSizeLong());
+  return ZeroCopyWriter(tensors).SizeOf(message);
 }
 
-grpc::ByteBuffer ToWire(const Message& message, Attachments* attachments) {
-  if (attachments->empty()) return WholeToWire(message);
-  Writer writer(*attachments);
+grpc::ByteBuffer ToWire(const Message& message, ZeroCopyTensors* tensors) {
+  if (tensors->empty()) return PlainToWire(message);
+  ZeroCopyWriter writer(*tensors);
   writer.SizeOf(message);
   std::string written;
   {
@@ -157,15 +164,16 @@ grpc::ByteBuffer ToWire(const Message& message, Attachments* attachments) {
     out.SetSerializationDeterministic(true);
     writer.Write(message, out);
   }
-  const grpc::Slice around(written);
+  const grpc::Slice framing(written);
   std::vector<grpc::Slice> slices;
   size_t begin = 0;
-  for (const auto& [offset, tensor] : writer.cuts()) {
-    slices.push_back(around.sub(begin, offset));
-    slices.push_back(attachments->Take(*tensor));
+  for (const auto& [offset, tensor] : writer.insertions()) {
+    slices.push_back(framing.sub(begin, offset));
+    slices.push_back(tensors->Take(*tensor));
     begin = offset;
   }
-  if (begin < around.size()) slices.push_back(around.sub(begin, around.size()));
+  if (begin < framing.size())
+    slices.push_back(framing.sub(begin, framing.size()));
   return {slices.data(), slices.size()};
 }
 

@@ -1,13 +1,11 @@
-// What a handler answers: a message, and the tensors that travel beside it.
+// Responses whose tensors are sent without being copied.
 //
-// Protobuf would copy the bytes of a result into the message, and once more
-// into what gRPC sends. Here they stay where core computed them until gRPC has
-// sent them: the message has everything of a tensor but `data`, and only when
-// it is written do the bytes take their place, as slices that own them. What
-// goes over the wire is, to the byte, what Protobuf would have written.
-//
-// `server_transport_bench` (tests/server) compares calls with the time that
-// their kernel and an echo of the same bytes take.
+// Protobuf would copy the bytes of a result into the message, and a second time
+// into the buffer that gRPC sends. A Response keeps them in the buffers that
+// core computed: the message holds everything of a tensor except `data`, and
+// ToWire() inserts the buffers as slices that own them. The bytes on the wire
+// are identical to protobuf's own serialisation. See
+// docs/adr/0007-zero-copy-messages.md.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -22,16 +20,19 @@
 
 namespace locus::server {
 
-// Bytes of the tensors of one message.
-class Attachments {
+// The data of the tensors of one message, by tensor. Not thread-safe.
+class ZeroCopyTensors {
  public:
-  // `tensor` is part of the message, has no data, and stays where it is.
+  // Takes ownership of the data of `tensor`. `tensor` must be part of the
+  // message, must have an empty `data` field, and must not move.
   void Add(const v1::Tensor* tensor, AlignedBuffer<char> bytes, int64_t size);
 
   bool empty() const { return bytes_.empty(); }
-  // How many bytes belong into `message`, which may be any; 0 if none do.
+  // The size of the data added for `message`; 0 if none was added. `message`
+  // may be of any type.
   int64_t SizeFor(const google::protobuf::Message& message) const;
-  // Those bytes, as a slice that owns them.
+  // Removes the data that was added for `message` and returns it as a slice
+  // that owns it. Requires SizeFor(message) > 0.
   grpc::Slice Take(const google::protobuf::Message& message);
 
  private:
@@ -42,19 +43,21 @@ class Attachments {
   std::map<const google::protobuf::Message*, Bytes> bytes_;
 };
 
+// The response of a handler: a message, and the data of its large tensors.
 template <typename Message>
-struct Reply {
+struct Response {
   Message message;
-  Attachments attachments;
+  ZeroCopyTensors tensors;
 };
 
-// How many bytes a message takes on the wire, attachments included.
+// The size of the serialised message in bytes, including its tensors.
 int64_t WireSize(const google::protobuf::Message& message,
-                 const Attachments& attachments);
+                 const ZeroCopyTensors& tensors);
 
-// Those bytes. Equal replies have equal bytes, maps included. The attachments
-// are gone with them.
+// Serialises the message, and moves the tensors into the result. Equal
+// responses have equal bytes, because maps are written in the order of their
+// keys.
 grpc::ByteBuffer ToWire(const google::protobuf::Message& message,
-                        Attachments* attachments);
+                        ZeroCopyTensors* tensors);
 
 }  // namespace locus::server

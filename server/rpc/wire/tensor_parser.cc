@@ -20,7 +20,7 @@ using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::CodedOutputStream;
 
-// The next length, if so many bytes are left.
+// Reads a length prefix. Fails if fewer bytes than that are left.
 bool ReadLength(CodedInputStream& wire, int* length) {
   uint32_t read = 0;
   if (!wire.ReadVarint32(&read) || read > INT32_MAX) return false;
@@ -58,7 +58,7 @@ bool ReadMessage(CodedInputStream& wire, Message* message,
   return merged;
 }
 
-// Any other field is handed to Protobuf's own parser, alone.
+// Copies one field of any other type and parses it with protobuf's parser.
 bool ReadOther(CodedInputStream& wire, Message* message, uint32_t tag) {
   std::string field;
   {
@@ -93,8 +93,8 @@ bool Merge(CodedInputStream& wire, Message* message) {
 
 }  // namespace
 
-bool ParseLarge(google::protobuf::io::ZeroCopyInputStream* wire, int size,
-                Message* message) {
+bool ParseLargeMessage(google::protobuf::io::ZeroCopyInputStream* wire,
+                       int size, Message* message) {
   CodedInputStream coded(wire);
   coded.PushLimit(size);
   return Merge(coded, message);

@@ -1,10 +1,11 @@
-// Parses messages with large tensors.
+// A parser for messages with large tensors.
 //
-// Up to 50 MB Protobuf's parser makes room for a string at once. Beyond, since
-// it does not know whether the bytes will ever come, it grows the string step
-// by step, and copies what it has at every step. Here all bytes are there
-// already, and memory is reserved for them, so each is copied once, and into
-// huge pages: see server/base/allocator.h.
+// Protobuf's parser allocates a `bytes` field at once only up to 50 MB. Above
+// that it grows the string step by step, and copies the data at every step,
+// because it cannot know whether all bytes will arrive. Here all bytes of the
+// message have arrived and memory is reserved for them, so that each field is
+// allocated at once, in huge pages (see server/base/allocator.h), and each byte
+// is copied once.
 #pragma once
 
 #include <google/protobuf/io/zero_copy_stream.h>
@@ -12,14 +13,15 @@
 
 namespace locus::server {
 
-// Up to this Protobuf's own parser does as well, with memory that is kept from
-// call to call: see server/base/allocator.h.
-inline constexpr int64_t kLargeBytes = int64_t{16} << 20;
+// Messages with a `bytes` field larger than this are worth this parser. For
+// smaller ones protobuf's parser is as fast, because the allocator keeps that
+// memory between calls (see server/base/allocator.h).
+inline constexpr int64_t kLargeTensorBytes = int64_t{16} << 20;
 
-// Does to `message`, which is empty, what ParseFromZeroCopyStream does for the
-// `size` bytes of `wire`; repeated and unknown fields and what does not parse
-// included. Slower where there are many small fields.
-bool ParseLarge(google::protobuf::io::ZeroCopyInputStream* wire, int size,
-                google::protobuf::Message* message);
+// Parses the `size` bytes of `wire` into `message`, which must be empty. Same
+// result as ParseFromZeroCopyStream(), including repeated and unknown fields
+// and malformed input, but slower for messages with many small fields.
+bool ParseLargeMessage(google::protobuf::io::ZeroCopyInputStream* wire,
+                       int size, google::protobuf::Message* message);
 
 }  // namespace locus::server

@@ -13,8 +13,9 @@
 namespace locus::server {
 namespace {
 
-// Copying so few bytes costs less than what gRPC does for a slice of its own.
-constexpr int64_t kMinAttachedBytes = 4096;
+// Smaller tensors are copied into the message, which costs less than a separate
+// slice.
+constexpr int64_t kMinZeroCopyBytes = 4096;
 
 std::optional<DType> ToDType(v1::DataType dtype) {
   switch (dtype) {
@@ -53,9 +54,9 @@ v1::DataType ToProtoDType(DType dtype) {
   return v1::DATA_TYPE_UNSPECIFIED;
 }
 
-// Converts a tensor that has to be there.
-absl::Status Require(bool is_set, const v1::Tensor& tensor,
-                     absl::string_view field, TensorView* view) {
+// Converts a required tensor. Fails if it is not set.
+absl::Status ConvertRequired(bool is_set, const v1::Tensor& tensor,
+                             absl::string_view field, TensorView* view) {
   if (!is_set) return InvalidField(field, "is not set; a tensor is needed");
   auto converted = ToTensorView(tensor);
   if (!converted.ok()) return Within(field, converted.status());
@@ -63,11 +64,13 @@ absl::Status Require(bool is_set, const v1::Tensor& tensor,
   return absl::OkStatus();
 }
 
-// Converts a tensor or positions that may be there.
+// Converts an optional tensor or optional positions. Leaves `core` unchanged if
+// they are not set.
 template <typename Proto, typename Core>
-absl::Status Convert(bool is_set, const Proto& proto,
-                     absl::StatusOr<Core> (*convert)(const Proto&),
-                     absl::string_view field, std::optional<Core>* core) {
+absl::Status ConvertOptional(bool is_set, const Proto& proto,
+                             absl::StatusOr<Core> (*convert)(const Proto&),
+                             absl::string_view field,
+                             std::optional<Core>* core) {
   if (!is_set) return absl::OkStatus();
   auto converted = convert(proto);
   if (!converted.ok()) return Within(field, converted.status());
@@ -77,7 +80,7 @@ absl::Status Convert(bool is_set, const Proto& proto,
 
 v1::SchemeSite ToProtoSite(Site site) {
   switch (site) {
-    case Site::kNowhere:
+    case Site::kNone:
       return v1::SCHEME_SITE_NOWHERE;
     case Site::kEmbeddings:
       return v1::SCHEME_SITE_EMBEDDINGS;
@@ -94,24 +97,25 @@ void SetType(const Tensor& tensor, v1::Tensor* proto) {
   proto->mutable_shape()->Assign(tensor.shape().begin(), tensor.shape().end());
 }
 
-void Attach(Tensor tensor, v1::Tensor* proto, Attachments& attachments) {
+// Sets a tensor of the response, without copying its data unless it is small.
+void Attach(Tensor tensor, v1::Tensor* proto, ZeroCopyTensors& tensors) {
   const int64_t bytes = tensor.byte_count();
-  if (bytes < kMinAttachedBytes) {
+  if (bytes < kMinZeroCopyBytes) {
     ToProto(tensor, proto);
     return;
   }
   SetType(tensor, proto);
-  attachments.Add(proto, tensor.TakeBytes(), bytes);
+  tensors.Add(proto, tensor.TakeBytes(), bytes);
 }
 
-constexpr double kTurn = 2 * std::numbers::pi;
+constexpr double kTwoPi = 2 * std::numbers::pi;
 
-// What follows from the frequencies, so that nobody has to derive it.
-void Explain(const AdditiveEncoding& additive, v1::AdditiveEncoding* proto) {
+// Sets the frequencies and the figures that are derived from them.
+void SetDerived(const AdditiveEncoding& additive, v1::AdditiveEncoding* proto) {
   proto->mutable_frequencies()->Assign(additive.frequencies.begin(),
                                        additive.frequencies.end());
   for (const double frequency : additive.frequencies) {
-    proto->add_wavelengths(kTurn / frequency);
+    proto->add_wavelengths(kTwoPi / frequency);
   }
   proto->set_table_length(additive.table_length);
   proto->set_policy(additive.policy);
@@ -122,26 +126,28 @@ void Assign(const From& from, To* to) {
   to->Assign(from.begin(), from.end());
 }
 
-// What follows from the lengths: `frequencies` are those of the target length.
-void CountTurns(const Rotation::Origin& origin,
-                const std::vector<double>& frequencies,
-                v1::RotationEncoding* proto) {
+// Sets the number of turns that each pair of channels makes within the original
+// and the target length. `frequencies` are those at the target length.
+void SetTurns(const Rotation::Origin& origin,
+              const std::vector<double>& frequencies,
+              v1::RotationEncoding* proto) {
   proto->set_original_length(origin.original_length);
   proto->set_target_length(origin.target_length);
   for (size_t k = 0; k < frequencies.size(); ++k) {
     const double turns = static_cast<double>(origin.original_length) *
-                         origin.frequencies[k] / kTurn;
+                         origin.frequencies[k] / kTwoPi;
     proto->add_original_turns(turns);
-    proto->add_target_turns(origin.target_length * frequencies[k] / kTurn);
+    proto->add_target_turns(origin.target_length * frequencies[k] / kTwoPi);
     if (frequencies[k] > 0 && turns < 1) {
       proto->add_incomplete_pairs(static_cast<int64_t>(k));
     }
   }
 }
 
-void Explain(const RotationEncoding& rotation, v1::RotationEncoding* proto) {
+// Sets the figures that are derived from the frequencies.
+void SetDerived(const RotationEncoding& rotation, v1::RotationEncoding* proto) {
   for (const double frequency : rotation.frequencies) {
-    proto->add_wavelengths(kTurn / frequency);
+    proto->add_wavelengths(kTwoPi / frequency);
   }
   Assign(rotation.decays, proto->mutable_decays());
   const Rotation::Origin& origin = rotation.origin;
@@ -149,10 +155,10 @@ void Explain(const RotationEncoding& rotation, v1::RotationEncoding* proto) {
   Assign(origin.ramp, proto->mutable_ramp());
   Assign(origin.target_frequencies, proto->mutable_target_frequencies());
   if (origin.original_length == 0) return;
-  CountTurns(origin,
-             origin.target_frequencies.empty() ? rotation.frequencies
-                                               : origin.target_frequencies,
-             proto);
+  SetTurns(origin,
+           origin.target_frequencies.empty() ? rotation.frequencies
+                                             : origin.target_frequencies,
+           proto);
 }
 
 void ToProto(const Parameter& parameter, v1::SchemeParameter* proto) {
@@ -208,13 +214,15 @@ absl::StatusOr<Positions> ToPositions(const v1::Positions& positions) {
 absl::StatusOr<EncodeOptions> ToEncodeOptions(
     const v1::EncodeRequest& request) {
   EncodeOptions options;
-  LOCUS_RETURN_IF_ERROR(Convert(request.has_positions(), request.positions(),
-                                &ToPositions, "positions", &options.positions));
-  LOCUS_RETURN_IF_ERROR(Convert(request.has_key_positions(),
-                                request.key_positions(), &ToPositions,
-                                "key_positions", &options.key_positions));
-  LOCUS_RETURN_IF_ERROR(Convert(request.has_input(), request.input(),
-                                &ToTensorView, "input", &options.input));
+  LOCUS_RETURN_IF_ERROR(ConvertOptional(request.has_positions(),
+                                        request.positions(), &ToPositions,
+                                        "positions", &options.positions));
+  LOCUS_RETURN_IF_ERROR(
+      ConvertOptional(request.has_key_positions(), request.key_positions(),
+                      &ToPositions, "key_positions", &options.key_positions));
+  LOCUS_RETURN_IF_ERROR(ConvertOptional(request.has_input(), request.input(),
+                                        &ToTensorView, "input",
+                                        &options.input));
   options.dim = request.dim();
   options.head_count = request.head_count();
   if (request.dtype() != v1::DATA_TYPE_UNSPECIFIED) {
@@ -242,11 +250,11 @@ absl::StatusOr<AttentionInputs> ToAttentionInputs(
     const v1::AttentionHeads& heads) {
   AttentionInputs inputs;
   LOCUS_RETURN_IF_ERROR(
-      Require(heads.has_q(), heads.q(), "heads.q", &inputs.q));
+      ConvertRequired(heads.has_q(), heads.q(), "heads.q", &inputs.q));
   LOCUS_RETURN_IF_ERROR(
-      Require(heads.has_k(), heads.k(), "heads.k", &inputs.k));
+      ConvertRequired(heads.has_k(), heads.k(), "heads.k", &inputs.k));
   LOCUS_RETURN_IF_ERROR(
-      Require(heads.has_v(), heads.v(), "heads.v", &inputs.v));
+      ConvertRequired(heads.has_v(), heads.v(), "heads.v", &inputs.v));
   return inputs;
 }
 
@@ -259,8 +267,8 @@ absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module) {
                               "needed");
   }
   ModuleInputs inputs;
-  LOCUS_RETURN_IF_ERROR(Convert(module.has_x(), module.x(), &ToTensorView,
-                                "module.x", &inputs.x));
+  LOCUS_RETURN_IF_ERROR(ConvertOptional(module.has_x(), module.x(),
+                                        &ToTensorView, "module.x", &inputs.x));
   inputs.tokens.assign(module.tokens().begin(), module.tokens().end());
   inputs.dim = module.dim();
   inputs.head_count = module.head_count();
@@ -268,14 +276,14 @@ absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module) {
   if (module.has_weights()) {
     const v1::ModuleWeights& given = module.weights();
     ModuleWeights& weights = inputs.weights.emplace();
-    LOCUS_RETURN_IF_ERROR(
-        Require(given.has_wq(), given.wq(), "module.weights.wq", &weights.wq));
-    LOCUS_RETURN_IF_ERROR(
-        Require(given.has_wk(), given.wk(), "module.weights.wk", &weights.wk));
-    LOCUS_RETURN_IF_ERROR(
-        Require(given.has_wv(), given.wv(), "module.weights.wv", &weights.wv));
-    LOCUS_RETURN_IF_ERROR(
-        Require(given.has_wo(), given.wo(), "module.weights.wo", &weights.wo));
+    LOCUS_RETURN_IF_ERROR(ConvertRequired(given.has_wq(), given.wq(),
+                                          "module.weights.wq", &weights.wq));
+    LOCUS_RETURN_IF_ERROR(ConvertRequired(given.has_wk(), given.wk(),
+                                          "module.weights.wk", &weights.wk));
+    LOCUS_RETURN_IF_ERROR(ConvertRequired(given.has_wv(), given.wv(),
+                                          "module.weights.wv", &weights.wv));
+    LOCUS_RETURN_IF_ERROR(ConvertRequired(given.has_wo(), given.wo(),
+                                          "module.weights.wo", &weights.wo));
   }
   return inputs;
 }
@@ -289,14 +297,15 @@ absl::StatusOr<AttentionOptions> ToAttentionOptions(
   options.window = given.window();
   if (given.has_scale()) options.scale = given.scale();
   options.softcap = given.softcap();
-  LOCUS_RETURN_IF_ERROR(Convert(given.has_mask(), given.mask(), &ToTensorView,
-                                "options.mask", &options.mask));
-  LOCUS_RETURN_IF_ERROR(Convert(
+  LOCUS_RETURN_IF_ERROR(ConvertOptional(given.has_mask(), given.mask(),
+                                        &ToTensorView, "options.mask",
+                                        &options.mask));
+  LOCUS_RETURN_IF_ERROR(ConvertOptional(
       given.has_query_positions(), given.query_positions(), &ToPositions,
       "options.query_positions", &options.query_positions));
-  LOCUS_RETURN_IF_ERROR(
-      Convert(given.has_key_positions(), given.key_positions(), &ToPositions,
-              "options.key_positions", &options.key_positions));
+  LOCUS_RETURN_IF_ERROR(ConvertOptional(
+      given.has_key_positions(), given.key_positions(), &ToPositions,
+      "options.key_positions", &options.key_positions));
   options.return_weights = given.return_weights();
   options.return_log_sum_exp = given.return_log_sum_exp();
   return options;
@@ -319,25 +328,25 @@ void ToProto(const Tensor& tensor, v1::Tensor* proto) {
   proto->set_data(tensor.view().data, tensor.byte_count());
 }
 
-void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply) {
-  v1::EncodeResponse& response = reply->message;
-  Attachments& attachments = reply->attachments;
+void ToResponse(Encoding encoding, Response<v1::EncodeResponse>* out) {
+  v1::EncodeResponse& response = out->message;
+  ZeroCopyTensors& tensors = out->tensors;
   if (auto* additive = std::get_if<AdditiveEncoding>(&encoding.numbers)) {
     v1::AdditiveEncoding* proto = response.mutable_additive();
-    Attach(std::move(additive->table), proto->mutable_table(), attachments);
-    Explain(*additive, proto);
+    Attach(std::move(additive->table), proto->mutable_table(), tensors);
+    SetDerived(*additive, proto);
   } else if (auto* rotation =
                  std::get_if<RotationEncoding>(&encoding.numbers)) {
     v1::RotationEncoding* proto = response.mutable_rotation();
-    Attach(std::move(rotation->cos), proto->mutable_cos(), attachments);
-    Attach(std::move(rotation->sin), proto->mutable_sin(), attachments);
+    Attach(std::move(rotation->cos), proto->mutable_cos(), tensors);
+    Attach(std::move(rotation->sin), proto->mutable_sin(), tensors);
     proto->mutable_frequencies()->Assign(rotation->frequencies.begin(),
                                          rotation->frequencies.end());
     proto->set_attention_factor(rotation->attention_factor);
-    Explain(*rotation, proto);
+    SetDerived(*rotation, proto);
   } else if (auto* bias = std::get_if<BiasEncoding>(&encoding.numbers)) {
     v1::BiasEncoding* proto = response.mutable_bias();
-    Attach(std::move(bias->bias), proto->mutable_bias(), attachments);
+    Attach(std::move(bias->bias), proto->mutable_bias(), tensors);
     proto->mutable_slopes()->Assign(bias->slopes.begin(), bias->slopes.end());
     proto->mutable_bucket_edges()->Assign(bias->bucket_edges.begin(),
                                           bias->bucket_edges.end());
@@ -348,21 +357,20 @@ void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply) {
     }
   }
   if (encoding.output.has_value()) {
-    Attach(*std::move(encoding.output), response.mutable_output(), attachments);
+    Attach(*std::move(encoding.output), response.mutable_output(), tensors);
   }
 }
 
-void ToReply(AttentionOutputs outputs, Reply<v1::AttendResponse>* reply) {
-  v1::AttendResponse& response = reply->message;
-  Attachments& attachments = reply->attachments;
-  Attach(std::move(outputs.output), response.mutable_output(), attachments);
+void ToResponse(AttentionOutputs outputs, Response<v1::AttendResponse>* out) {
+  v1::AttendResponse& response = out->message;
+  ZeroCopyTensors& tensors = out->tensors;
+  Attach(std::move(outputs.output), response.mutable_output(), tensors);
   if (outputs.weights.has_value()) {
-    Attach(*std::move(outputs.weights), response.mutable_weights(),
-           attachments);
+    Attach(*std::move(outputs.weights), response.mutable_weights(), tensors);
   }
   if (outputs.log_sum_exp.has_value()) {
     Attach(*std::move(outputs.log_sum_exp), response.mutable_log_sum_exp(),
-           attachments);
+           tensors);
   }
 }
 

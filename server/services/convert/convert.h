@@ -1,8 +1,10 @@
-// Proto to core and back, in one place.
+// Conversion between protobuf messages and the types of core.
 //
-// Requests are read without copying tensors: what is made here points into the
-// message, which has to live as long. Results become attachments of the reply,
-// small ones excepted. Field paths in errors are those of the request.
+// Tensors of requests are not copied: the converted values point into the
+// message, which must outlive them. Large tensors of results are not copied
+// either; they become zero-copy tensors of the response. Errors are
+// INVALID_ARGUMENT and name the field by its path within the request, unless
+// stated otherwise.
 #pragma once
 
 #include <memory>
@@ -21,40 +23,45 @@
 
 namespace locus::server {
 
-// The scheme that is set. Goes by the names of fields, so that a scheme new to
-// core and contract needs nothing here. With a setting, what the message leaves
-// open is chosen to suit it.
+// Creates the scheme that is set in the message. Uses reflection, by field
+// name, so that a scheme that is added to core and to the proto needs no code
+// here. If `setting` is given, parameters that the message does not set get the
+// defaults for training in that setting.
 absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
     const v1::Scheme& scheme, const TrainingSetting* setting = nullptr);
 
-// A scheme beside what it was made from, choices and defaults included.
+// A scheme, and the arguments that it was made from, including defaults.
 struct ResolvedScheme {
   const SchemeInfo* info = nullptr;
-  // Checked. Tensors are the message's.
+  // Valid arguments. Tensors point into the message.
   Arguments arguments;
   std::shared_ptr<const Scheme> scheme;
 };
 
-// The scheme that is set in a message at `field`, such as `schemes[2]`; what
-// the message says of positions and layers is left to the caller.
+// Same as ToScheme(), for the message at the path `field`, such as
+// `schemes[2]`. Ignores the fields `randomized` and `layers`, which the caller
+// must handle.
 absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
                                              const TrainingSetting* setting,
                                              absl::string_view field);
 
-// A scheme of which nothing was said, or what the arguments say.
+// Creates a scheme from arguments instead of a message. Field paths in errors
+// begin with the name of the scheme.
 absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
                                              const TrainingSetting* setting,
                                              Arguments arguments = {});
 
-// Errors are relative to the message.
+// `default_maximum` applies if the message sets no maximum. Field paths in
+// errors are relative to the message.
 absl::StatusOr<Randomization> ToRandomization(
     const v1::RandomizedPositions& given, int64_t default_maximum);
 
-// A bound on what these allocate: tables become doubles, whatever they are sent
-// as.
+// Upper bound of the memory that a scheme made from the message allocates.
+// Tables are converted to double, whatever their data type in the message is.
 int64_t SchemeBytes(const v1::Scheme& scheme);
 
-// Errors are relative to the tensor or positions: `dtype`, `range.count`.
+// Field paths in errors are relative to the tensor or the positions: `dtype`,
+// `range.count`.
 absl::StatusOr<TensorView> ToTensorView(const v1::Tensor& tensor);
 absl::StatusOr<Positions> ToPositions(const v1::Positions& positions);
 
@@ -65,10 +72,11 @@ absl::StatusOr<ModuleInputs> ToModuleInputs(const v1::AttentionModule& module);
 absl::StatusOr<AttentionOptions> ToAttentionOptions(
     const v1::AttentionOptions& given);
 
+// Core to proto. ToResponse() moves large tensors into the response.
 v1::PromiseAnswer ToProto(Promise::Answer answer);
 void ToProto(const Tensor& tensor, v1::Tensor* proto);
-void ToReply(Encoding encoding, Reply<v1::EncodeResponse>* reply);
-void ToReply(AttentionOutputs outputs, Reply<v1::AttendResponse>* reply);
+void ToResponse(Encoding encoding, Response<v1::EncodeResponse>* out);
+void ToResponse(AttentionOutputs outputs, Response<v1::AttendResponse>* out);
 void ToProto(const SchemeInfo& info, v1::SchemeDescription* description);
 
 }  // namespace locus::server

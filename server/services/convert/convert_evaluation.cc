@@ -16,9 +16,9 @@ namespace {
 constexpr int kMaxCheckedSchemes = 64;
 constexpr int kMaxEvaluatedSchemes = 32;
 constexpr size_t kMaxCorpusBytes = 4 << 20;
-// More layers than any model that is trained here has.
+// More layers than any trained model has.
 constexpr int64_t kMaxPeriod = 64;
-// A scheme in a plan beside what its message makes it.
+// Upper bound of the memory of a scheme in a plan, without its tables.
 constexpr int64_t kSchemeBytes = 4096;
 
 absl::Status CheckCount(absl::string_view field, int count, int limit,
@@ -29,10 +29,11 @@ absl::Status CheckCount(absl::string_view field, int count, int limit,
       absl::StrCat("has ", count, " entries; at most ", limit, " are allowed"));
 }
 
-// What is said of a scheme beside its parameters has a meaning only where
-// models are trained.
-absl::Status CheckPlain(const v1::Scheme& scheme, const std::string& field,
-                        absl::string_view why) {
+// Rejects fields that are meaningful only for the scheme of a trained model.
+// `why` is the error message.
+absl::Status CheckParametersOnly(const v1::Scheme& scheme,
+                                 const std::string& field,
+                                 absl::string_view why) {
   if (scheme.has_randomized()) {
     return InvalidField(absl::StrCat(field, ".randomized"), why);
   }
@@ -48,12 +49,14 @@ absl::Status CheckWindow(int64_t window, const std::string& field) {
                       absl::StrCat("is ", window, "; must not be negative"));
 }
 
+// Adds a layer with another scheme to the pattern of `scheme`.
 absl::Status AddOther(const v1::LayerScheme& given, std::string field,
                       const TrainingSetting& setting, NamedScheme* scheme) {
   LOCUS_RETURN_IF_ERROR(CheckWindow(given.window(), field));
   absl::StrAppend(&field, ".scheme");
-  LOCUS_RETURN_IF_ERROR(
-      CheckPlain(given.scheme(), field, "is set; it stands in a pattern"));
+  LOCUS_RETURN_IF_ERROR(CheckParametersOnly(
+      given.scheme(), field,
+      "is set; a scheme within a layer pattern cannot have it"));
   OtherLayer other{.window = given.window()};
   LOCUS_ASSIGN_OR_RETURN(other.resolved,
                          ResolveScheme(given.scheme(), &setting, field));
@@ -62,7 +65,7 @@ absl::Status AddOther(const v1::LayerScheme& given, std::string field,
   return absl::OkStatus();
 }
 
-// Sets what the layers of a model have.
+// Sets the layer pattern of a trained model.
 absl::Status AddLayers(const v1::LayerPattern& given, const std::string& field,
                        const TrainingSetting& setting, NamedScheme* scheme) {
   LOCUS_RETURN_IF_ERROR(CheckWindow(given.window(), field));
@@ -73,7 +76,7 @@ absl::Status AddLayers(const v1::LayerPattern& given, const std::string& field,
     return InvalidField(
         absl::StrCat(field, ".period"),
         absl::StrCat("is ", scheme->period, "; must be from ", other_count + 1,
-                     ", one more than there are others, to ", kMaxPeriod));
+                     ", the count of others plus 1, to ", kMaxPeriod));
   }
   for (int n = 0; n < given.others_size(); ++n) {
     LOCUS_RETURN_IF_ERROR(AddOther(given.others(n),
@@ -86,16 +89,16 @@ absl::Status AddLayers(const v1::LayerPattern& given, const std::string& field,
   return AddOther(none, absl::StrCat(field, ".others[0]"), setting, scheme);
 }
 
-// A scheme of an evaluation, or of a check of properties if there is no
-// setting. `longest` is the longest sequence.
+// A scheme of an evaluation, or of a property check if `setting` is null.
+// `longest` is the longest sequence length of the evaluation.
 absl::StatusOr<NamedScheme> ToNamedScheme(const v1::Scheme& given,
                                           const TrainingSetting* setting,
                                           int64_t longest,
                                           const std::string& field) {
   NamedScheme scheme;
   if (setting == nullptr) {
-    LOCUS_RETURN_IF_ERROR(CheckPlain(
-        given, field, "is set; properties are those of the scheme alone"));
+    LOCUS_RETURN_IF_ERROR(CheckParametersOnly(
+        given, field, "is set; properties are checked for the scheme alone"));
     LOCUS_ASSIGN_OR_RETURN(scheme.resolved,
                            ResolveScheme(given, nullptr, field));
     scheme.name = std::string(scheme.resolved.info->name);
@@ -109,7 +112,7 @@ absl::StatusOr<NamedScheme> ToNamedScheme(const v1::Scheme& given,
     }
     scheme.randomization = *randomization;
     scheme.randomizes_tests = given.randomized().in_tests();
-    // Training reaches positions as far as that.
+    // Positions in training go up to this maximum.
     own.train_length = std::max(own.train_length, randomization->maximum);
   }
   LOCUS_ASSIGN_OR_RETURN(scheme.resolved, ResolveScheme(given, &own, field));
@@ -122,7 +125,8 @@ absl::StatusOr<NamedScheme> ToNamedScheme(const v1::Scheme& given,
   return scheme;
 }
 
-// The schemes that were named, or all there are.
+// The schemes of the request; by default all schemes, or for an evaluation all
+// that take part by default.
 absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
     const google::protobuf::RepeatedPtrField<v1::Scheme>& given,
     const TrainingSetting* setting, int64_t longest) {
@@ -145,6 +149,7 @@ absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
   return schemes;
 }
 
+// The default schemes of the retrofit task.
 absl::StatusOr<std::vector<NamedScheme>> ToRetrofitSchemes(
     const TrainingSetting& setting, int64_t head_dim) {
   std::vector<NamedScheme> schemes;
@@ -195,7 +200,7 @@ const std::string& CorpusOf(const v1::TrainedMode& trained) {
                                 : trained.text().corpus();
 }
 
-// The task has the name of its field.
+// The name of the task is the name of its field.
 absl::StatusOr<TrainedSettings> ToTrained(const v1::TrainedMode& given) {
   const auto* field = given.GetReflection()->GetOneofFieldDescriptor(
       given, given.GetDescriptor()->FindOneofByName("task"));
@@ -241,7 +246,7 @@ int64_t SchemesBytes(
   return bytes;
 }
 
-// Rows and differences have the same figures.
+// Sets the fields that rows and differences have in common.
 template <typename Row, typename Proto>
 void SetFigures(const Row& row, Proto* proto) {
   proto->set_scheme_name(row.scheme_name);
@@ -319,7 +324,7 @@ std::vector<EvaluatedScheme> EvaluationPlan::evaluated_schemes() const {
       added.layers.push_back(
           {.scheme = scheme.resolved.scheme, .window = scheme.window});
     }
-    // Fields in core's errors are relative to the scheme.
+    // In errors of core, `scheme` stands for the path of this scheme.
     for (size_t n = 0; n < scheme.others.size(); ++n) {
       const OtherLayer& other = scheme.others[n];
       added.layers.push_back(
@@ -332,16 +337,17 @@ std::vector<EvaluatedScheme> EvaluationPlan::evaluated_schemes() const {
 }
 
 int64_t EvaluationPlan::max_cell_bytes() const {
-  // A dozen metrics and the names.
+  // A dozen metrics and their names.
   constexpr int64_t kPlainCellBytes = 4096;
   const auto* pattern = std::get_if<PatternSettings>(&settings.mode);
   if (pattern == nullptr) return kPlainCellBytes;
   const auto map_bytes =
       CheckedProduct({pattern->head_count, pattern->map_size, pattern->map_size,
                       static_cast<int64_t>(sizeof(double))});
-  // Four of these are added up.
-  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 8;
-  return kPlainCellBytes + std::min(map_bytes.value_or(kMost), kMost);
+  // StreamBufferBytes() adds up four cells, which must not overflow.
+  constexpr int64_t kMaxMapBytes = std::numeric_limits<int64_t>::max() / 8;
+  return kPlainCellBytes +
+         std::min(map_bytes.value_or(kMaxMapBytes), kMaxMapBytes);
 }
 
 int64_t PlanBytes(const v1::CheckPropertiesRequest& request) {

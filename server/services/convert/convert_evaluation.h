@@ -1,4 +1,4 @@
-// Evaluations, from proto to core and back.
+// Conversion of evaluations between protobuf messages and the types of core.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace locus::server {
 
-// Names of schemes, told apart: rope, rope#2, rope#3.
+// Makes the names of schemes unique: rope, rope#2, rope#3.
 class UniqueNames {
  public:
   std::string Make(absl::string_view name);
@@ -25,46 +25,51 @@ class UniqueNames {
   std::map<std::string, int> counts_;
 };
 
-// A layer that has another scheme.
+// A layer of a trained model whose scheme differs from the first layers'.
 struct OtherLayer {
   ResolvedScheme resolved;
   int64_t window = 0;
 };
 
+// A scheme of a plan. Everything but `name` and `resolved` applies only to
+// trained models.
 struct NamedScheme {
   std::string name;
   ResolvedScheme resolved;
-  // Of trained models, whose layers may differ: the first period - others of
-  // every period have the scheme itself. 0: all have.
+  // The layers repeat with this period: `period` - `others`.size() layers with
+  // the scheme itself and this attention window, then one layer for each of
+  // `others`. With a period of 0 all layers have the scheme itself.
   int64_t period = 0;
   int64_t window = 0;
   std::vector<OtherLayer> others = {};
-  // And whose positions may be random.
+  // Randomised positions in training, and whether tests have them too.
   std::optional<Randomization> randomization = std::nullopt;
   bool randomizes_tests = false;
 };
 
-// What CheckProperties is asked for.
+// A CheckProperties request, with defaults filled in.
 struct PropertiesPlan {
   std::vector<NamedScheme> schemes;
+  // Whether to check the naive encodings too.
   bool naive = false;
 };
 absl::StatusOr<PropertiesPlan> ToPropertiesPlan(
     const v1::CheckPropertiesRequest& request);
 
-// What EvaluateExtrapolation is asked for, with all that was left open chosen.
+// An EvaluateExtrapolation request, with defaults filled in.
 struct EvaluationPlan {
   EvaluationSettings settings;
   std::vector<NamedScheme> schemes;
 
   std::vector<EvaluatedScheme> evaluated_schemes() const;
-  // The largest cell, in bytes.
+  // Upper bound of the size of a result cell, in bytes.
   int64_t max_cell_bytes() const;
 };
 absl::StatusOr<EvaluationPlan> ToEvaluationPlan(
     const v1::EvaluateExtrapolationRequest& request);
 
-// Bounds on what these two allocate.
+// Upper bounds of the memory that ToPropertiesPlan() and ToEvaluationPlan()
+// allocate.
 int64_t PlanBytes(const v1::CheckPropertiesRequest& request);
 int64_t PlanBytes(const v1::EvaluateExtrapolationRequest& request);
 
@@ -72,7 +77,7 @@ void ToProto(const PropertyResult& result, v1::PropertyResult* proto);
 void ToProto(const EvaluationProgress& progress, double remaining_seconds,
              v1::EvaluationProgress* proto);
 void ToProto(EvaluationCell cell, v1::EvaluationCell* proto);
-// All but the manifest.
+// Sets everything except the manifest.
 void ToProto(const EvaluationSummary& summary, v1::EvaluationSummary* proto);
 
 }  // namespace locus::server

@@ -1,7 +1,8 @@
-// Scheme messages, by reflection: the field that is set in the oneof names the
-// scheme, and each field set in its message is an argument of that name; what a
-// message inside it holds are arguments such as `yarn.factor`. What a scheme
-// takes is declared in core; tests hold the contract to it.
+// Conversion of scheme messages, by reflection. The field that is set in the
+// oneof names the scheme. Each field that is set in its message is an argument
+// of the same name, and fields of a nested message are arguments such as
+// `yarn.factor`. Core declares the parameters of each scheme; convert_test.cc
+// checks that core and proto agree.
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 #include <google/protobuf/reflection.h>
@@ -25,12 +26,14 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-// ROPE_LAYOUT_HALF_SPLIT without what it shares with ROPE_LAYOUT_UNSPECIFIED.
+// The name of an enum value without the prefix of its type: HALF_SPLIT for
+// ROPE_LAYOUT_HALF_SPLIT.
 std::string ShortName(const EnumValueDescriptor& value) {
   const std::string& zero = value.type()->value(0)->name();
   return value.name().substr(zero.size() - sizeof("UNSPECIFIED") + 1);
 }
 
+// The name of an enum value; an error if the enum has no such value.
 absl::StatusOr<Arguments::Value> ToChoice(const EnumDescriptor& type,
                                           int number,
                                           const std::string& field) {
@@ -45,6 +48,7 @@ absl::StatusOr<Arguments::Value> ToChoice(const EnumDescriptor& type,
                                           absl::StrJoin(names, ", ")));
 }
 
+// The value of a field, as an argument.
 absl::StatusOr<Arguments::Value> ToValue(const Message& message,
                                          const FieldDescriptor& field) {
   const Reflection& reflection = *message.GetReflection();
@@ -72,18 +76,19 @@ absl::StatusOr<Arguments::Value> ToValue(const Message& message,
       return *std::move(view);
     }
     default:
-      return absl::InternalError(
-          absl::StrCat("no argument can be of the type of ", field.name()));
+      return absl::InternalError(absl::StrCat(
+          "the type of the field ", field.name(), " cannot be an argument"));
   }
 }
 
-// Whether a field is a message of further arguments, rather than a tensor.
+// Whether a field is a nested message of arguments, not a tensor.
 bool IsGroup(const FieldDescriptor& field) {
   return field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE &&
          field.message_type() != v1::Tensor::descriptor();
 }
 
-// Adds what is set in a message to `arguments`, its names after `prefix`.
+// Adds the fields that are set in a message to `arguments`, with `prefix`
+// before their names.
 absl::Status AddArguments(const Message& message, const std::string& prefix,
                           Arguments& arguments) {
   std::vector<const FieldDescriptor*> fields;
@@ -121,14 +126,15 @@ std::string SchemeNames() {
                        });
 }
 
-struct Given {
+// A scheme and its arguments, before defaults and checks.
+struct SchemeArguments {
   const SchemeInfo* info;
   Arguments arguments;
 };
 
-// Field paths in errors begin with `field`.
-absl::StatusOr<Given> ToGiven(const v1::Scheme& scheme,
-                              absl::string_view field) {
+// Reads a scheme message. Field paths in errors begin with `field`.
+absl::StatusOr<SchemeArguments> ReadScheme(const v1::Scheme& scheme,
+                                           absl::string_view field) {
   const auto* kind = scheme.GetDescriptor()->FindOneofByName("kind");
   const FieldDescriptor* set =
       scheme.GetReflection()->GetOneofFieldDescriptor(scheme, kind);
@@ -145,11 +151,11 @@ absl::StatusOr<Given> ToGiven(const v1::Scheme& scheme,
   if (!arguments.ok()) {
     return Within(absl::StrCat(field, ".", set->name()), arguments.status());
   }
-  return Given{info, *std::move(arguments)};
+  return SchemeArguments{info, *std::move(arguments)};
 }
 
-// Field paths in errors begin with the scheme's name.
-absl::StatusOr<ResolvedScheme> Resolve(Given given,
+// Creates the scheme. Field paths in errors begin with the scheme's name.
+absl::StatusOr<ResolvedScheme> Resolve(SchemeArguments given,
                                        const TrainingSetting* setting) {
   ResolvedScheme resolved;
   resolved.info = given.info;
@@ -157,9 +163,9 @@ absl::StatusOr<ResolvedScheme> Resolve(Given given,
   LOCUS_ASSIGN_OR_RETURN(
       resolved.scheme,
       MakeScheme(*given.info, std::move(given.arguments), setting));
-  // What MakeScheme did to its own copy.
-  if (setting != nullptr && resolved.info->suit != nullptr) {
-    resolved.info->suit(*setting, &resolved.arguments);
+  // MakeScheme() has set these defaults in its own copy of the arguments.
+  if (setting != nullptr && resolved.info->apply_training_defaults != nullptr) {
+    resolved.info->apply_training_defaults(*setting, &resolved.arguments);
   }
   LOCUS_RETURN_IF_ERROR(resolved.arguments.Check(resolved.info->parameters));
   return resolved;
@@ -168,8 +174,8 @@ absl::StatusOr<ResolvedScheme> Resolve(Given given,
 }  // namespace
 
 int64_t SchemeBytes(const v1::Scheme& scheme) {
-  constexpr int64_t kBytesPerByte =
-      static_cast<int64_t>(sizeof(double)) / 2;  // halves are the smallest
+  // A table of 16-bit floats, the smallest type, is converted to double.
+  constexpr int64_t kBytesPerByte = static_cast<int64_t>(sizeof(double)) / 2;
   return kBytesPerByte * static_cast<int64_t>(scheme.ByteSizeLong());
 }
 
@@ -190,12 +196,12 @@ absl::StatusOr<Randomization> ToRandomization(
 
 absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
     const v1::Scheme& scheme, const TrainingSetting* setting) {
-  LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, "scheme"));
+  LOCUS_ASSIGN_OR_RETURN(SchemeArguments given, ReadScheme(scheme, "scheme"));
   auto made = MakeScheme(*given.info, std::move(given.arguments), setting);
   if (!made.ok()) return Within("scheme", made.status());
   if (scheme.has_layers()) {
     return InvalidField("scheme.layers",
-                        "is set; only models that are trained have layers");
+                        "is set; only trained evaluations have layers");
   }
   if (scheme.has_randomized()) {
     const auto randomization =
@@ -211,7 +217,7 @@ absl::StatusOr<std::unique_ptr<Scheme>> ToScheme(
 absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
                                              const TrainingSetting* setting,
                                              absl::string_view field) {
-  LOCUS_ASSIGN_OR_RETURN(Given given, ToGiven(scheme, field));
+  LOCUS_ASSIGN_OR_RETURN(SchemeArguments given, ReadScheme(scheme, field));
   auto resolved = Resolve(std::move(given), setting);
   if (!resolved.ok()) return Within(field, resolved.status());
   return resolved;
@@ -220,7 +226,7 @@ absl::StatusOr<ResolvedScheme> ResolveScheme(const v1::Scheme& scheme,
 absl::StatusOr<ResolvedScheme> ResolveScheme(const SchemeInfo& info,
                                              const TrainingSetting* setting,
                                              Arguments arguments) {
-  return Resolve(Given{&info, std::move(arguments)}, setting);
+  return Resolve(SchemeArguments{&info, std::move(arguments)}, setting);
 }
 
 }  // namespace locus::server

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@
 namespace locus::server {
 namespace {
 
-// What tasks wait for until the test says so.
+// Blocks tasks until the test lets them continue.
 class Signal {
  public:
   void Give() {
@@ -29,65 +30,92 @@ class Signal {
   bool given_ = false;
 };
 
-TEST(WorkersTest, EveryTaskIsDoneBeforeTheEnd) {
+TEST(BlockingPoolTest, RunsEveryTaskBeforeItIsDestroyed) {
   std::atomic<int> done{0};
   {
-    Workers workers({.threads = 3, .running = 2});
-    for (int i = 0; i < 1000; ++i) workers.Run([&] { ++done; });
+    BlockingPool pool({.threads = 3, .running = 2});
+    for (int i = 0; i < 1000; ++i) pool.Run([&] { ++done; });
   }
   EXPECT_EQ(done, 1000);
 }
 
-TEST(WorkersTest, NoMoreRunThanMay) {
+TEST(BlockingPoolTest, RunsNoMoreTasksAtOnceThanItMay) {
   std::atomic<int> running{0};
-  std::atomic<int> most{0};
+  std::atomic<int> max{0};
   {
-    Workers workers({.threads = 8, .running = 2});
+    BlockingPool pool({.threads = 8, .running = 2});
     for (int i = 0; i < 200; ++i) {
-      workers.Run([&] {
+      pool.Run([&] {
         const int now = ++running;
-        int before = most;
-        while (before < now && !most.compare_exchange_weak(before, now)) {
+        int before = max;
+        while (before < now && !max.compare_exchange_weak(before, now)) {
         }
         std::this_thread::yield();
         --running;
       });
     }
   }
-  EXPECT_LE(most, 2);
+  EXPECT_LE(max, 2);
 }
 
-TEST(WorkersTest, WhoeverWaitsLeavesItsPlace) {
+TEST(BlockingPoolTest, BlockedTaskLetsAnotherRun) {
   Signal begun;
   Signal go_on;
   Signal other_done;
-  Workers workers({.threads = 2, .running = 1});
-  workers.Run([&] {
-    const Workers::Wait wait;
+  BlockingPool pool({.threads = 2, .running = 1});
+  pool.Run([&] {
+    const BlockingPool::Wait wait;
     begun.Give();
     go_on.Await();
   });
   begun.Await();
-  workers.Run([&] { other_done.Give(); });
-  other_done.Await();  // would never come
+  pool.Run([&] { other_done.Give(); });
+  other_done.Await();  // hangs if the blocked task still counts as running
   go_on.Give();
 }
 
-TEST(WorkersTest, TasksWaitForAThreadIfAllAreTaken) {
+TEST(BlockingPoolTest, RunsNoMoreThreadsThanItMay) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
   Signal go_on;
-  std::atomic<bool> done = false;
   {
-    Workers workers({.threads = 1, .running = 4});
-    workers.Run([&] { go_on.Await(); });
-    workers.Run([&] { done = true; });
-    EXPECT_FALSE(done);
+    BlockingPool pool({.threads = 2, .running = 4});
+    for (int i = 0; i < 8; ++i) {
+      pool.Run([&] {
+        {
+          const std::lock_guard lock(mutex);
+          threads.insert(std::this_thread::get_id());
+        }
+        go_on.Await();
+      });
+    }
     go_on.Give();
   }
-  EXPECT_TRUE(done);
+  // Each task blocks until all are queued, so that a third thread would have
+  // been started for the third task.
+  EXPECT_LE(threads.size(), 2u);
+  EXPECT_GE(threads.size(), 1u);
 }
 
-TEST(WorkersTest, OthersMaySayThatTheyWait) {
-  const Workers::Wait wait;  // on a thread that is nobody's worker
+TEST(BlockingPoolTest, WaitOnAForeignThreadChangesNoPool) {
+  Signal begun;
+  Signal go_on;
+  std::atomic<bool> second_ran = false;
+  {
+    BlockingPool pool({.threads = 2, .running = 1});
+    pool.Run([&] {
+      begun.Give();
+      go_on.Await();
+    });
+    begun.Await();
+    {
+      const BlockingPool::Wait wait;  // this thread belongs to no pool
+      pool.Run([&] { second_ran = true; });
+    }
+    EXPECT_FALSE(second_ran);
+    go_on.Give();
+  }
+  EXPECT_TRUE(second_ran);
 }
 
 }  // namespace

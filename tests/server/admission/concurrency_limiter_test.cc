@@ -9,244 +9,257 @@
 #include <thread>
 #include <vector>
 
-#include "server/rpc/status.h"
+#include "server/admission/rejection.h"
 
 namespace locus::server {
 namespace {
 
-using Applicant = ComputeGate::Applicant;
-using Clock = ComputeGate::Clock;
+using Request = ConcurrencyLimiter::Request;
 
-constexpr Applicant kTrivial{.seconds = 1e-5};
-constexpr Applicant kShort{.seconds = 1e-3};
-constexpr Applicant kLong{.seconds = 1};
+constexpr Request kTrivial{.seconds = 1e-5};
+constexpr Request kShort{.seconds = 1e-3};
+constexpr Request kLong{.seconds = 1};
 
-void AwaitQueued(const ComputeGate& gate, Lane lane, int count) {
-  while (gate.queued(lane) < count) std::this_thread::yield();
+void AwaitQueued(const ConcurrencyLimiter& limiter, CostClass cost_class,
+                 int count) {
+  while (limiter.queued(cost_class) < count) std::this_thread::yield();
 }
 
-void ExpectShed(const absl::StatusOr<ComputeGate::Slot>& slot,
-                ShedReason reason) {
+void ExpectRejected(const absl::StatusOr<ConcurrencyLimiter::Slot>& slot,
+                    RejectReason reason) {
   ASSERT_EQ(slot.status().code(), absl::StatusCode::kUnavailable);
-  ASSERT_NE(ShedReasonOf(slot.status()), nullptr);
-  EXPECT_EQ(*ShedReasonOf(slot.status()), reason) << slot.status();
+  ASSERT_NE(RejectReasonOf(slot.status()), nullptr);
+  EXPECT_EQ(*RejectReasonOf(slot.status()), reason) << slot.status();
 }
 
-// Calls that wait, each in a thread of its own, until they are called off.
-class Crowd {
+// Requests that wait for a slot, each on its own thread, until they are
+// cancelled by the destructor.
+class WaitingRequests {
  public:
-  explicit Crowd(ComputeGate* gate) : gate_(*gate) {}
-  ~Crowd() {
+  explicit WaitingRequests(ConcurrencyLimiter* limiter) : limiter_(*limiter) {}
+  ~WaitingRequests() {
     stop_ = true;
     for (std::thread& thread : threads_) thread.join();
   }
 
-  void Add(const Applicant& applicant) {
-    const Lane lane = LaneOf(applicant.seconds);
-    const int before = gate_.queued(lane);
-    threads_.emplace_back([this, applicant] {
-      const auto slot = gate_.Enter(applicant, [this] {
+  void Add(const Request& request) {
+    const CostClass cost_class = CostClassOf(request.seconds);
+    const int before = limiter_.queued(cost_class);
+    threads_.emplace_back([this, request] {
+      const auto slot = limiter_.Enter(request, [this] {
         return stop_ ? absl::CancelledError("gone") : absl::OkStatus();
       });
       EXPECT_EQ(slot.status().code(), absl::StatusCode::kCancelled);
     });
-    AwaitQueued(gate_, lane, before + 1);
+    AwaitQueued(limiter_, cost_class, before + 1);
   }
 
  private:
-  ComputeGate& gate_;
+  ConcurrencyLimiter& limiter_;
   std::atomic<bool> stop_{false};
   std::vector<std::thread> threads_;
 };
 
-TEST(ComputeGateTest, ExpectsOfThoseToComeWhatCallsHaveTakenOfLate) {
-  ComputeGate gate({.slots = 2, .max_queued = 8, .max_wait_seconds = 100});
-  EXPECT_EQ(gate.WaitBehind(Lane::kLong, 10), 0);
-  for (int i = 0; i < 200; ++i) ASSERT_TRUE(gate.Enter(kLong, {}).ok());
-  // Who finds a slot free does not wait; of two that compute, half is done.
-  EXPECT_EQ(gate.WaitBehind(Lane::kLong, 1), 0);
-  EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 2), 0.5, 1e-3);
-  EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 10), 4.5, 1e-3);
-  EXPECT_EQ(gate.WaitBehind(Lane::kShort, 10), 0);
-  EXPECT_NEAR(gate.Pace(Lane::kLong), 0.5, 1e-3);
-  EXPECT_EQ(gate.Pace(Lane::kShort), 0);
+TEST(ConcurrencyLimiterTest, EstimatesTheWaitFromRecentCalls) {
+  ConcurrencyLimiter limiter(
+      {.slots = 2, .max_queued = 8, .max_wait_seconds = 100});
+  EXPECT_EQ(limiter.EstimateWait(CostClass::kLong, 10), 0);
+  for (int i = 0; i < 200; ++i) ASSERT_TRUE(limiter.Enter(kLong, {}).ok());
+  // A call that finds a free slot does not wait; computing calls count half.
+  EXPECT_EQ(limiter.EstimateWait(CostClass::kLong, 1), 0);
+  EXPECT_NEAR(limiter.EstimateWait(CostClass::kLong, 2), 0.5, 1e-3);
+  EXPECT_NEAR(limiter.EstimateWait(CostClass::kLong, 10), 4.5, 1e-3);
+  EXPECT_EQ(limiter.EstimateWait(CostClass::kShort, 10), 0);
+  EXPECT_NEAR(limiter.EstimateInterval(CostClass::kLong), 0.5, 1e-3);
+  EXPECT_EQ(limiter.EstimateInterval(CostClass::kShort), 0);
 }
 
-TEST(ComputeGateTest, WhoIsTurnedAwayLeavesNoTraceInWhatIsUsual) {
-  ComputeGate gate({.slots = 1, .max_queued = 8, .max_wait_seconds = 100});
+TEST(ConcurrencyLimiterTest, RejectedRequestsDoNotChangeTheEstimate) {
+  ConcurrencyLimiter limiter(
+      {.slots = 1, .max_queued = 8, .max_wait_seconds = 100});
   for (int i = 0; i < 200; ++i) {
-    const Applicant hopeless{.seconds = 600, .deadline = Clock::now()};
-    ExpectShed(gate.Enter(hopeless, {}), ShedReason::kDeadline);
+    const Request hopeless{.seconds = 600, .deadline = Clock::now()};
+    ExpectRejected(limiter.Enter(hopeless, {}), RejectReason::kDeadline);
   }
-  EXPECT_EQ(gate.WaitBehind(Lane::kLong, 10), 0);
+  EXPECT_EQ(limiter.EstimateWait(CostClass::kLong, 10), 0);
 }
 
-TEST(ComputeGateTest, WaitBehindIsNoLessThanTheQueue) {
-  ComputeGate gate({.slots = 1, .max_queued = 8, .max_wait_seconds = 100});
-  const auto slot = gate.Enter(kLong, {});
+TEST(ConcurrencyLimiterTest, EstimatedWaitIncludesTheQueue) {
+  ConcurrencyLimiter limiter(
+      {.slots = 1, .max_queued = 8, .max_wait_seconds = 100});
+  const auto slot = limiter.Enter(kLong, {});
   ASSERT_TRUE(slot.ok());
-  Crowd crowd(&gate);
-  crowd.Add(kLong);
-  EXPECT_NEAR(gate.WaitBehind(Lane::kLong, 0), 1.5, 1e-9);
+  WaitingRequests waiting(&limiter);
+  waiting.Add(kLong);
+  EXPECT_NEAR(limiter.EstimateWait(CostClass::kLong, 0), 1.5, 1e-9);
 }
 
-TEST(ComputeGateTest, IsShutForWhoWouldBeTurnedAway) {
-  ComputeGate full({.slots = 1, .max_queued = 0, .max_wait_seconds = 100});
-  ComputeGate slow({.slots = 1, .max_queued = 8, .max_wait_seconds = 0.1});
-  for (ComputeGate* const gate : {&full, &slow}) {
-    EXPECT_FALSE(gate->IsShut(Lane::kLong));
-    const auto slot = gate->Enter(kLong, {});
-    EXPECT_TRUE(gate->IsShut(Lane::kLong));
-    // The other lane is none of its business.
-    EXPECT_FALSE(gate->IsShut(Lane::kShort));
+TEST(ConcurrencyLimiterTest, WouldRejectWhenEnterRejects) {
+  ConcurrencyLimiter full(
+      {.slots = 1, .max_queued = 0, .max_wait_seconds = 100});
+  ConcurrencyLimiter slow(
+      {.slots = 1, .max_queued = 8, .max_wait_seconds = 0.1});
+  for (ConcurrencyLimiter* const limiter : {&full, &slow}) {
+    EXPECT_FALSE(limiter->WouldReject(CostClass::kLong));
+    const auto slot = limiter->Enter(kLong, {});
+    EXPECT_TRUE(limiter->WouldReject(CostClass::kLong));
+    // The other class is independent.
+    EXPECT_FALSE(limiter->WouldReject(CostClass::kShort));
   }
 }
 
-TEST(ComputeGateTest, WhatACallWaitedElsewhereCounts) {
-  ComputeGate gate({.slots = 1, .max_queued = 8, .max_wait_seconds = 1});
-  const auto slot = gate.Enter(kLong, {});
+TEST(ConcurrencyLimiterTest, TimeWaitedElsewhereCounts) {
+  ConcurrencyLimiter limiter(
+      {.slots = 1, .max_queued = 8, .max_wait_seconds = 1});
+  const auto slot = limiter.Enter(kLong, {});
   ASSERT_TRUE(slot.ok());
-  Applicant late = kLong;
-  late.waited = 0.75;  // beside half of a second that it would wait here
-  ExpectShed(gate.Enter(late, {}), ShedReason::kQueueFull);
+  Request late = kLong;
+  late.waited = 0.75;  // and it would wait half a second here
+  ExpectRejected(limiter.Enter(late, {}), RejectReason::kQueueFull);
   late.waited = 0.25;
-  Crowd crowd(&gate);
-  crowd.Add(late);
+  WaitingRequests waiting(&limiter);
+  waiting.Add(late);
 }
 
-TEST(ComputeGateTest, WhoWouldWaitTooLongComesBackWhenHalfIsDone) {
-  EXPECT_EQ(RetryDelayOf(ComputeGate::TooLong(1.5)), absl::Milliseconds(750));
+TEST(ConcurrencyLimiterTest, RetryDelayIsHalfTheWait) {
+  EXPECT_EQ(RetryDelayOf(ConcurrencyLimiter::TooLong(1.5)),
+            absl::Milliseconds(750));
 }
 
-TEST(ComputeGateTest, AdmitsAsManyAsThereAreSlots) {
-  ComputeGate gate({.slots = 2});
-  auto first = gate.Enter(kShort, {});
-  auto second = gate.Enter(kShort, {});
+TEST(ConcurrencyLimiterTest, AdmitsOneCallPerSlot) {
+  ConcurrencyLimiter limiter({.slots = 2});
+  auto first = limiter.Enter(kShort, {});
+  auto second = limiter.Enter(kShort, {});
   EXPECT_TRUE(first.ok() && second.ok());
-  EXPECT_EQ(gate.computing(Lane::kShort), 2);
-  EXPECT_EQ(gate.computing(Lane::kLong), 0);
+  EXPECT_EQ(limiter.computing(CostClass::kShort), 2);
+  EXPECT_EQ(limiter.computing(CostClass::kLong), 0);
 }
 
-TEST(ComputeGateTest, RefusesBeyondTheQueue) {
-  ComputeGate gate({.slots = 1, .max_queued = 0});
-  const auto slot = gate.Enter(kShort, {});
-  ExpectShed(gate.Enter(kShort, {}), ShedReason::kQueueFull);
+TEST(ConcurrencyLimiterTest, RejectsWhenTheQueueIsFull) {
+  ConcurrencyLimiter limiter({.slots = 1, .max_queued = 0});
+  const auto slot = limiter.Enter(kShort, {});
+  ExpectRejected(limiter.Enter(kShort, {}), RejectReason::kQueueFull);
 }
 
-TEST(ComputeGateTest, ShortCallsDoNotWaitForLongOnes) {
-  ComputeGate gate({.slots = 1, .max_queued = 8});
-  const auto slot = gate.Enter(kLong, {});
-  Crowd crowd(&gate);
-  crowd.Add(kLong);
-  EXPECT_TRUE(gate.Enter(kShort, {}).ok());
+TEST(ConcurrencyLimiterTest, ShortCallsDoNotWaitForLongOnes) {
+  ConcurrencyLimiter limiter({.slots = 1, .max_queued = 8});
+  const auto slot = limiter.Enter(kLong, {});
+  WaitingRequests waiting(&limiter);
+  waiting.Add(kLong);
+  EXPECT_TRUE(limiter.Enter(kShort, {}).ok());
 }
 
-TEST(ComputeGateTest, WhatTakesNothingNeedsNoSlot) {
-  ComputeGate gate({.slots = 1, .max_queued = 0});
-  const auto slot = gate.Enter(kShort, {});
-  EXPECT_TRUE(gate.Enter(kTrivial, {}).ok());
-  EXPECT_EQ(gate.computing(Lane::kShort), 1);
+TEST(ConcurrencyLimiterTest, TrivialCallsNeedNoSlot) {
+  ConcurrencyLimiter limiter({.slots = 1, .max_queued = 0});
+  const auto slot = limiter.Enter(kShort, {});
+  EXPECT_TRUE(limiter.Enter(kTrivial, {}).ok());
+  EXPECT_EQ(limiter.computing(CostClass::kShort), 1);
 }
 
-TEST(LaneHabitTest, IsWhatAllOfTheLastCallsDid) {
-  LaneHabit habit;
-  EXPECT_EQ(habit.Usual(), std::nullopt);
-  for (int i = 0; i < 100; ++i) habit.Note(Lane::kLong);
-  EXPECT_EQ(habit.Usual(), Lane::kLong);
-  habit.Note(Lane::kShort);
-  EXPECT_EQ(habit.Usual(), std::nullopt);
-  for (int i = 0; i < 100; ++i) habit.Note(Lane::kShort);
-  EXPECT_EQ(habit.Usual(), Lane::kShort);
-  habit.Forget();
-  EXPECT_EQ(habit.Usual(), std::nullopt);
+TEST(CostClassPredictorTest, PredictsTheClassOfAllRecentCalls) {
+  CostClassPredictor cost_class_predictor;
+  EXPECT_EQ(cost_class_predictor.Predict(), std::nullopt);
+  for (int i = 0; i < 100; ++i) cost_class_predictor.Record(CostClass::kLong);
+  EXPECT_EQ(cost_class_predictor.Predict(), CostClass::kLong);
+  cost_class_predictor.Record(CostClass::kShort);
+  EXPECT_EQ(cost_class_predictor.Predict(), std::nullopt);
+  for (int i = 0; i < 100; ++i) cost_class_predictor.Record(CostClass::kShort);
+  EXPECT_EQ(cost_class_predictor.Predict(), CostClass::kShort);
+  cost_class_predictor.Reset();
+  EXPECT_EQ(cost_class_predictor.Predict(), std::nullopt);
 }
 
-TEST(ComputeGateTest, LongCallsLeaveRoomForShortOnes) {
-  ComputeGate gate({.slots = 1, .max_queued = 4, .max_wait_seconds = 100});
-  const auto long_slot = gate.Enter(kLong, {});
-  const auto short_slot = gate.Enter(kShort, {});
-  Crowd crowd(&gate);
-  crowd.Add(kLong);
-  crowd.Add(kLong);
-  ExpectShed(gate.Enter(kLong, {}), ShedReason::kQueueFull);
-  crowd.Add(kShort);
-  crowd.Add(kShort);
-  ExpectShed(gate.Enter(kShort, {}), ShedReason::kQueueFull);
+TEST(ConcurrencyLimiterTest, LongCallsLeaveRoomInTheQueueForShortOnes) {
+  ConcurrencyLimiter limiter(
+      {.slots = 1, .max_queued = 4, .max_wait_seconds = 100});
+  const auto long_slot = limiter.Enter(kLong, {});
+  const auto short_slot = limiter.Enter(kShort, {});
+  WaitingRequests waiting(&limiter);
+  waiting.Add(kLong);
+  waiting.Add(kLong);
+  ExpectRejected(limiter.Enter(kLong, {}), RejectReason::kQueueFull);
+  waiting.Add(kShort);
+  waiting.Add(kShort);
+  ExpectRejected(limiter.Enter(kShort, {}), RejectReason::kQueueFull);
 }
 
-TEST(ComputeGateTest, RefusesWhereTheWaitIsTooLong) {
-  ComputeGate gate({.slots = 1, .max_queued = 100, .max_wait_seconds = 2});
-  const auto slot = gate.Enter(kLong, {});  // half a second of it is left
-  Crowd crowd(&gate);
-  crowd.Add(kLong);
-  crowd.Add(kLong);
-  const auto refused = gate.Enter(kLong, {});
-  ExpectShed(refused, ShedReason::kQueueFull);
-  EXPECT_EQ(RetryDelayOf(refused.status()), absl::Milliseconds(1250));
-  EXPECT_TRUE(gate.Enter(kShort, {}).ok());
+TEST(ConcurrencyLimiterTest, RejectsWhenTheWaitIsTooLong) {
+  ConcurrencyLimiter limiter(
+      {.slots = 1, .max_queued = 100, .max_wait_seconds = 2});
+  const auto slot =
+      limiter.Enter(kLong, {});  // half a second is expected to be left
+  WaitingRequests waiting(&limiter);
+  waiting.Add(kLong);
+  waiting.Add(kLong);
+  const auto rejected = limiter.Enter(kLong, {});
+  ExpectRejected(rejected, RejectReason::kQueueFull);
+  EXPECT_EQ(RetryDelayOf(rejected.status()), absl::Milliseconds(1250));
+  EXPECT_TRUE(limiter.Enter(kShort, {}).ok());
 }
 
-TEST(ComputeGateTest, RefusesWhatCannotBeDoneInTime) {
-  ComputeGate gate({.slots = 1, .max_queued = 100, .max_wait_seconds = 100});
-  Applicant hurried = kLong;
+TEST(ConcurrencyLimiterTest, RejectsWhenTheDeadlineIsTooNear) {
+  ConcurrencyLimiter limiter(
+      {.slots = 1, .max_queued = 100, .max_wait_seconds = 100});
+  Request hurried = kLong;
   hurried.deadline = Clock::now() + std::chrono::milliseconds(700);
-  // What it takes alone is not certain enough to refuse it.
-  EXPECT_TRUE(gate.Enter(hurried, {}).ok());
-  // A tenth of it is.
-  Applicant hopeless = kLong;
+  // The estimate alone is too uncertain for a rejection.
+  EXPECT_TRUE(limiter.Enter(hurried, {}).ok());
+  // A tenth of the estimate exceeds this deadline.
+  Request hopeless = kLong;
   hopeless.deadline = Clock::now() + std::chrono::milliseconds(90);
-  ExpectShed(gate.Enter(hopeless, {}), ShedReason::kDeadline);
-  const auto slot = gate.Enter(kLong, {});
-  ExpectShed(gate.Enter(hurried, {}), ShedReason::kDeadline);
-  // The same with more time waits.
-  Crowd crowd(&gate);
-  crowd.Add({.seconds = 1, .deadline = Clock::now() + std::chrono::hours(1)});
+  ExpectRejected(limiter.Enter(hopeless, {}), RejectReason::kDeadline);
+  const auto slot = limiter.Enter(kLong, {});
+  ExpectRejected(limiter.Enter(hurried, {}), RejectReason::kDeadline);
+  // A request with more time waits.
+  WaitingRequests waiting(&limiter);
+  waiting.Add({.seconds = 1, .deadline = Clock::now() + std::chrono::hours(1)});
 }
 
-TEST(ComputeGateTest, ServesInOrder) {
-  ComputeGate gate({.slots = 1, .max_queued = 8});
-  std::optional<ComputeGate::Slot> slot(*gate.Enter(kShort, {}));
+TEST(ConcurrencyLimiterTest, GrantsSlotsInOrder) {
+  ConcurrencyLimiter limiter({.slots = 1, .max_queued = 8});
+  std::optional<ConcurrencyLimiter::Slot> slot(*limiter.Enter(kShort, {}));
   std::mutex mutex;
   std::vector<int> order;
   std::vector<std::thread> threads;
   for (int i = 0; i < 5; ++i) {
     threads.emplace_back([&, i] {
-      const auto mine = gate.Enter(kShort, {});
+      const auto mine = limiter.Enter(kShort, {});
       const std::lock_guard lock(mutex);
       order.push_back(i);
     });
-    AwaitQueued(gate, Lane::kShort, i + 1);
+    AwaitQueued(limiter, CostClass::kShort, i + 1);
   }
   slot.reset();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 3, 4}));
-  EXPECT_EQ(gate.computing(Lane::kShort), 0);
+  EXPECT_EQ(limiter.computing(CostClass::kShort), 0);
 }
 
-TEST(ComputeGateTest, WaitingEndsWhenNobodyWantsTheResult) {
-  ComputeGate gate({.slots = 1, .max_queued = 8});
-  const auto slot = gate.Enter(kShort, {});
-  { Crowd(&gate).Add(kShort); }
-  EXPECT_EQ(gate.queued(Lane::kShort), 0);
-  EXPECT_EQ(gate.computing(Lane::kShort), 1);
+TEST(ConcurrencyLimiterTest, CancelledRequestLeavesTheQueue) {
+  ConcurrencyLimiter limiter({.slots = 1, .max_queued = 8});
+  const auto slot = limiter.Enter(kShort, {});
+  { WaitingRequests(&limiter).Add(kShort); }
+  EXPECT_EQ(limiter.queued(CostClass::kShort), 0);
+  EXPECT_EQ(limiter.computing(CostClass::kShort), 1);
 }
 
-TEST(ComputeGateTest, NoSlotIsLostWhenStopsAndGrantsRace) {
-  ComputeGate gate({.slots = 1, .max_queued = 100});
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
-    threads.emplace_back([&] {
-      for (int n = 0; n < 300; ++n) {
-        std::atomic<int> asked{0};
-        (void)gate.Enter(kShort, [&] {
-          return ++asked > 1 ? absl::CancelledError("") : absl::OkStatus();
-        });
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(gate.computing(Lane::kShort), 0);
-  EXPECT_EQ(gate.queued(Lane::kShort), 0);
+// A slot is granted to a request at the very moment when it is cancelled: the
+// cancellation check itself releases the slot that the request waits for.
+TEST(ConcurrencyLimiterTest, SlotGrantedDuringCancellationIsReleased) {
+  ConcurrencyLimiter limiter({.slots = 1,
+                              .max_queued = 8,
+                              .max_wait_seconds = 100,
+                              .poll_interval = std::chrono::milliseconds(1)});
+  std::optional<ConcurrencyLimiter::Slot> slot(*limiter.Enter(kShort, {}));
+  const auto cancelled = limiter.Enter(kShort, [&] {
+    slot.reset();
+    EXPECT_EQ(limiter.computing(CostClass::kShort), 1);  // granted
+    return absl::CancelledError("gone");
+  });
+  EXPECT_EQ(cancelled.status().code(), absl::StatusCode::kCancelled);
+  EXPECT_EQ(limiter.computing(CostClass::kShort), 0);
+  EXPECT_EQ(limiter.queued(CostClass::kShort), 0);
+  EXPECT_TRUE(limiter.Enter(kShort, {}).ok());
 }
 
 }  // namespace

@@ -16,17 +16,17 @@ TEST(CostModelTest, MoreWorkTakesLonger) {
   EXPECT_GT(CostModel(1).ExpectSeconds(kWork), seconds);
 }
 
-TEST(CostModelTest, LearnsWhatCallsTake) {
+TEST(CostModelTest, LearnsFromMeasuredCalls) {
   CostModel model(2);
   const double guess = model.ExpectSeconds(kWork);
   const double other = model.ExpectSeconds({.flops = 1e10});
   for (int i = 0; i < 100; ++i) model.Learn(kWork, 3 * guess);
   EXPECT_NEAR(model.ExpectSeconds(kWork), 3 * guess, 0.01 * guess);
-  // What is learned of one call holds for others of the method.
+  // The factor applies to other calls of the method as well.
   EXPECT_NEAR(model.ExpectSeconds({.flops = 1e10}), 3 * other, 0.01 * other);
 }
 
-TEST(CostModelTest, OneCallDoesNotTeachEverything) {
+TEST(CostModelTest, OneOutlierChangesLittle) {
   CostModel model(2);
   const double guess = model.ExpectSeconds(kWork);
   model.Learn(kWork, 1e6);

@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "server/rpc/status.h"
+#include "server/admission/rejection.h"
 
 namespace locus::server {
 namespace {
 
-TEST(MemoryBudgetTest, GivesBackWhatWasReserved) {
+TEST(MemoryBudgetTest, DestructorReleasesTheReservation) {
   MemoryBudget budget(100);
   {
     MemoryBudget::Reservation reservation(&budget);
@@ -24,7 +24,7 @@ TEST(MemoryBudgetTest, GivesBackWhatWasReserved) {
   EXPECT_EQ(budget.reserved_bytes(), 0);
 }
 
-TEST(MemoryBudgetTest, WhatCanNeverFitIsALimit) {
+TEST(MemoryBudgetTest, ExceedsTheLimitIfItCanNeverFit) {
   MemoryBudget budget(100);
   MemoryBudget::Reservation reservation(&budget);
   ASSERT_TRUE(reservation.Grow(60).ok());
@@ -37,19 +37,19 @@ TEST(MemoryBudgetTest, WhatCanNeverFitIsALimit) {
   EXPECT_EQ(budget.reserved_bytes(), 60);
 }
 
-TEST(MemoryBudgetTest, WhatDoesNotFitNowIsWorthAnotherTry) {
+TEST(MemoryBudgetTest, RejectsIfOtherCallsHoldTheMemory) {
   MemoryBudget budget(100);
   std::optional<MemoryBudget::Reservation> other(&budget);
   ASSERT_TRUE(other->Grow(60).ok());
   MemoryBudget::Reservation reservation(&budget);
   const absl::Status status = reservation.Grow(41);
-  ASSERT_NE(ShedReasonOf(status), nullptr);
-  EXPECT_EQ(*ShedReasonOf(status), ShedReason::kMemory);
+  ASSERT_NE(RejectReasonOf(status), nullptr);
+  EXPECT_EQ(*RejectReasonOf(status), RejectReason::kMemory);
   other.reset();
   EXPECT_TRUE(reservation.Grow(41).ok());
 }
 
-TEST(MemoryBudgetTest, ManyThreadsNeverExceedIt) {
+TEST(MemoryBudgetTest, ManyThreadsNeverExceedTheBudget) {
   MemoryBudget budget(100);
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {

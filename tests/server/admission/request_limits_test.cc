@@ -1,4 +1,5 @@
-// The limits of one call: each is named, and what fits just passes.
+// Each limit of a request is named in the error; a request of exactly the limit
+// passes.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ Request Parsed(const std::string& text) {
   return request;
 }
 
-// The limit that an answer names; empty if the call went well.
+// The limit that an error names; empty if the call succeeded.
 std::string LimitOf(const grpc::Status& status) {
   if (status.ok()) return "";
   EXPECT_EQ(status.error_code(), grpc::RESOURCE_EXHAUSTED)
@@ -43,7 +44,7 @@ std::string Attend(const ServerOptions& options, const std::string& text) {
       &context, Parsed<v1::AttendRequest>(text), &response));
 }
 
-TEST(CallLimitsTest, Length) {
+TEST(RequestLimitsTest, Length) {
   ServerOptions options = TestOptions();
   options.max_length = 100;
   const std::string request = "scheme { rope {} } dim: 8 positions { range ";
@@ -54,7 +55,7 @@ TEST(CallLimitsTest, Length) {
   EXPECT_EQ(Attend(options, tokens + "}"), "max_length");
 }
 
-TEST(CallLimitsTest, Heads) {
+TEST(RequestLimitsTest, Heads) {
   ServerOptions options = TestOptions();
   options.max_heads = 4;
   const std::string request =
@@ -63,7 +64,7 @@ TEST(CallLimitsTest, Heads) {
   EXPECT_EQ(Encode(options, request + "5"), "max_heads");
 }
 
-TEST(CallLimitsTest, Elements) {
+TEST(RequestLimitsTest, Elements) {
   ServerOptions options = TestOptions();
   options.max_elements = 8;
   const auto request = [](int rows) {
@@ -88,7 +89,7 @@ std::string Zeros(int rows, int columns) {
                       " shape: ", columns, " data: '", data, "' }");
 }
 
-TEST(CallLimitsTest, ElementsOfASchemesTable) {
+TEST(RequestLimitsTest, ElementsOfASchemeTable) {
   ServerOptions options = TestOptions();
   options.max_elements = 8;
   const auto request = [](int rows) {
@@ -99,7 +100,7 @@ TEST(CallLimitsTest, ElementsOfASchemesTable) {
   EXPECT_EQ(Encode(options, request(3)), "max_elements");
 }
 
-TEST(CallLimitsTest, ElementsOfAModulesWeights) {
+TEST(RequestLimitsTest, ElementsOfModuleWeights) {
   ServerOptions options = TestOptions();
   const auto request = [](int dim) {
     const std::string weights = Zeros(dim, dim);
@@ -115,7 +116,7 @@ TEST(CallLimitsTest, ElementsOfAModulesWeights) {
   EXPECT_EQ(Attend(options, request(4)), "max_elements");
 }
 
-TEST(CallLimitsTest, ElementsOfTablesThatAreChecked) {
+TEST(RequestLimitsTest, ElementsOfTablesInCheckProperties) {
   ServerOptions options = TestOptions();
   options.max_elements = 8;
   TestServer server(options);
@@ -135,7 +136,7 @@ TEST(CallLimitsTest, ElementsOfTablesThatAreChecked) {
   EXPECT_NE(check(2).error_code(), grpc::RESOURCE_EXHAUSTED);
 }
 
-TEST(CallLimitsTest, Flops) {
+TEST(RequestLimitsTest, Flops) {
   ServerOptions options = TestOptions();
   options.max_call_flops = 1000;
   const std::string request = "scheme { rope {} } dim: 2 positions { range ";
@@ -143,7 +144,7 @@ TEST(CallLimitsTest, Flops) {
   EXPECT_EQ(Encode(options, request + "{ count: 1000 } }"), "max_call_flops");
 }
 
-TEST(CallLimitsTest, Bytes) {
+TEST(RequestLimitsTest, Bytes) {
   ServerOptions options = TestOptions();
   options.max_call_bytes = int64_t{8} << 20;
   const std::string request = "scheme { rope {} } dim: 64 positions { range ";
