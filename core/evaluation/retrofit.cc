@@ -11,18 +11,18 @@ std::vector<RetrofitScheme> RetrofitSchemes(int64_t train_length,
   std::vector<RetrofitScheme> schemes = {{"rope", {}}};
   for (const RopeScalingInfo& info : AllRopeScalings()) {
     for (const int factor : kFactors) {
-      Arguments own;
-      own.Set("factor", static_cast<double>(factor));
+      Arguments arguments;
+      arguments.Set("factor", static_cast<double>(factor));
       for (const Parameter& parameter : info.parameters) {
         if (parameter.name == "original_length" ||
             parameter.name == "max_position") {
-          own.Set(parameter.name, train_length);
+          arguments.Set(parameter.name, train_length);
         }
       }
-      if (info.retrofit != nullptr) info.retrofit(factor, head_dim, &own);
+      if (info.retrofit != nullptr) info.retrofit(factor, head_dim, &arguments);
       RetrofitScheme scheme{absl::StrCat(info.name, "_x", factor), {}};
       scheme.arguments.Set("layout", std::string("INTERLEAVED"));
-      scheme.arguments.SetWithin(info.name, own);
+      scheme.arguments.SetWithin(info.name, arguments);
       schemes.push_back(std::move(scheme));
     }
   }

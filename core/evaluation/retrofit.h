@@ -1,5 +1,4 @@
-// What a retrofit evaluates unless told: RoPE as it was trained, and every
-// scaling at several factors.
+// Default schemes of the retrofit task.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +10,15 @@
 namespace locus {
 
 struct RetrofitScheme {
-  // Such as yarn_x4; the first is rope.
+  // Such as yarn_x4.
   std::string name;
-  // Of RoPE.
+  // Arguments of the scheme `rope`.
   Arguments arguments;
 };
 
-// Scalings that look at a length take train_length for it. All pair channels as
-// the first does.
+// Returns unscaled RoPE, followed by each RoPE scaling at the factors 2, 4 and
+// 8. Scalings with a parameter for the original length get train_length. All
+// schemes use the same pairing of channels.
 std::vector<RetrofitScheme> RetrofitSchemes(int64_t train_length,
                                             int64_t head_dim);
 

@@ -6,47 +6,47 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "core/properties/encoding_properties.h"
+#include "core/properties/code_rules.h"
 #include "core/properties/property_case.h"
 
 namespace locus {
 namespace {
 
-enum class Kind { kInteger, kNormalised, kOneHot };
+enum class NaiveKind { kInteger, kNormalised, kOneHot };
 
-// One-hot positions need a maximum; this is it.
+// Width of one-hot codes, and hence the number of positions they can encode.
 constexpr int64_t kOneHotDim = 64;
 
 class NaiveCode final : public AdditiveCode {
  public:
-  NaiveCode(Kind kind, int64_t length) : kind_(kind), length_(length) {}
+  NaiveCode(NaiveKind kind, int64_t length) : kind_(kind), length_(length) {}
 
   void Row(int64_t position, absl::Span<double> row) const override {
-    if (kind_ == Kind::kOneHot) {
+    if (kind_ == NaiveKind::kOneHot) {
       std::fill(row.begin(), row.end(), 0.0);
       row[position] = 1;
       return;
     }
     const double divisor =
-        kind_ == Kind::kInteger ? 1 : static_cast<double>(length_);
+        kind_ == NaiveKind::kInteger ? 1 : static_cast<double>(length_);
     std::fill(row.begin(), row.end(), static_cast<double>(position) / divisor);
   }
 
  private:
-  const Kind kind_;
+  const NaiveKind kind_;
   const int64_t length_;
 };
 
 class NaiveFormula final : public SchemeFormula {
  public:
-  explicit NaiveFormula(Kind kind) : kind_(kind) {}
+  explicit NaiveFormula(NaiveKind kind) : kind_(kind) {}
 
   int64_t dim() const override {
-    return kind_ == Kind::kOneHot ? kOneHotDim : 0;
+    return kind_ == NaiveKind::kOneHot ? kOneHotDim : 0;
   }
   absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const override {
-    if (kind_ == Kind::kOneHot && geometry.max_position >= geometry.dim) {
+    if (kind_ == NaiveKind::kOneHot && geometry.max_position >= geometry.dim) {
       return InvalidField(
           "dim", absl::StrCat("is ", geometry.dim, "; position ",
                               geometry.max_position, " has no channel"));
@@ -55,11 +55,11 @@ class NaiveFormula final : public SchemeFormula {
   }
 
  private:
-  const Kind kind_;
+  const NaiveKind kind_;
 };
 
-template <Kind kind>
-absl::StatusOr<std::unique_ptr<SchemeFormula>> Make(const Arguments&) {
+template <NaiveKind kind>
+absl::StatusOr<std::unique_ptr<SchemeFormula>> MakeNaive(const Arguments&) {
   return std::make_unique<NaiveFormula>(kind);
 }
 
@@ -73,7 +73,7 @@ absl::Span<const NaiveEncoding> NaiveEncodings() {
         .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kNo,
                      kYes, kNo},
         .beyond_training = "Grows without bound.",
-        .make = Make<Kind::kInteger>},
+        .make = MakeNaive<NaiveKind::kInteger>},
        {kYes, kYes, kYes}},
       {{.name = "normalised",
         .title = "Positions divided by the length",
@@ -81,15 +81,15 @@ absl::Span<const NaiveEncoding> NaiveEncodings() {
         .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kYes,
                      kYes, kNo},
         .beyond_training = "All positions move closer together.",
-        .make = Make<Kind::kNormalised>},
+        .make = MakeNaive<NaiveKind::kNormalised>},
        {kNo, kYes, kYes}},
       {{.name = "one_hot",
         .title = "One-hot positions",
         .site = Site::kEmbeddings,
         .promises = {kNo, kYes, kNo, kYes, kNotApplicable, kNotApplicable, kYes,
                      kYes, kNo},
-        .beyond_training = "There is nothing past the width.",
-        .make = Make<Kind::kOneHot>},
+        .beyond_training = "Positions past the width have no code.",
+        .make = MakeNaive<NaiveKind::kOneHot>},
        {kYes, kNo, kNo}},
   };
   return *encodings;
@@ -104,10 +104,10 @@ std::vector<PropertyResult> CheckCodeRules(const Scheme& scheme,
 }
 
 std::vector<PropertyResult> CheckNaive(const NaiveEncoding& encoding) {
-  // A naive encoding takes no arguments that could be wrong.
+  // MakeScheme cannot fail, since a naive encoding has no parameters.
   const auto scheme = MakeScheme(encoding.info, {});
   std::vector<PropertyResult> results =
-      *CheckProperties(**scheme, encoding.info.promises, StopCheck());
+      *CheckProperties(**scheme, encoding.info.promises, CancellationCheck());
   for (PropertyResult& result : CheckCodeRules(**scheme, encoding.code_rules)) {
     results.push_back(std::move(result));
   }

@@ -1,12 +1,11 @@
-// Encodings that one might try first, and what is wrong with them.
+// Naive position encodings, as examples that fail some of the checks.
 //
 //   integer     code(p) = p            grows without bound
-//   normalised  code(p) = p / length   a position's code depends on the length
-//   one_hot     code(p) = e_p          neighbours are as far apart as
-//   strangers,
-//                                      and the width is a maximum
+//   normalised  code(p) = p / length   a code depends on the sequence length
+//   one_hot     code(p) = e_p          all codes are equally far apart, and the
+//                                      width limits the number of positions
 //
-// They are no schemes, and fail the same checks that schemes pass.
+// They are not registered as schemes, and are measured by the same checks.
 #pragma once
 
 #include <array>
@@ -18,9 +17,8 @@
 
 namespace locus {
 
-// length_independence: a position has the same code in sequences of any length.
-// smoothness: a step in position is a small step in the code.
-// open_ended: there is a code of its own for every position.
+// Promises about length_independence, smoothness and open_ended, in this order;
+// see code_rules.h.
 inline constexpr int kCodeRuleCount = 3;
 using CodeRulePromises = std::array<Promise, kCodeRuleCount>;
 
@@ -31,10 +29,10 @@ struct NaiveEncoding {
 
 absl::Span<const NaiveEncoding> NaiveEncodings();
 
-// The properties of schemes and then the three rules.
+// Results of CheckProperties(), followed by those of CheckCodeRules().
 std::vector<PropertyResult> CheckNaive(const NaiveEncoding& encoding);
 
-// The three rules alone, of any scheme.
+// Measures the three code rules of any scheme.
 std::vector<PropertyResult> CheckCodeRules(const Scheme& scheme,
                                            const CodeRulePromises& promises);
 

@@ -4,14 +4,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/properties/encoding_properties.h"
 #include "core/properties/attention_properties.h"
+#include "core/properties/encoding_properties.h"
 #include "core/properties/property_case.h"
 
 namespace locus {
 namespace {
 
-Outcome Measure(Property property, const Scheme& scheme) {
+CheckOutcome Measure(Property property, const Scheme& scheme) {
   switch (property) {
     case Property::kPermutationEquivariance:
       return PermutationEquivariance(scheme);
@@ -35,76 +35,82 @@ Outcome Measure(Property property, const Scheme& scheme) {
   return {};
 }
 
-// Whether what is measured are numbers of the caller's, not of the scheme's own
-// rule: parameters for so many heads, or a table of one width.
-bool HasGivenNumbers(const Scheme& scheme) {
-  return scheme.is_given() || scheme.head_count() != 0 ||
+// Returns true if the measured values were specified by the caller rather than
+// computed by the scheme: parameters for a number of heads, or a table of one
+// width.
+bool HasUserValues(const Scheme& scheme) {
+  return scheme.is_user_specified() || scheme.head_count() != 0 ||
          (scheme.table_length() != 0 && scheme.dim() != 0);
 }
 
-// A scheme cannot answer for given numbers where these decide.
-void Excuse(Property property, PropertyResult* result) {
+// Marks a broken promise as not applicable if the values that the caller
+// specified decide it: they may have more properties than promised, and need
+// not be bounded, unique or decaying.
+void WaiveForUserValues(Property property, PropertyResult* result) {
   if (result->as_promised) return;
-  const bool more = result->promise == Promise::Answer::kNo &&
-                    result->verdict == Verdict::kHolds;
-  const bool less = result->promise == Promise::Answer::kYes &&
-                    result->verdict == Verdict::kFails &&
-                    (property == Property::kBoundedness ||
-                     property == Property::kUniqueness ||
-                     property == Property::kMonotonicDecay);
-  if (!more && !less) return;
+  const bool exceeds = result->promise == Promise::Answer::kNo &&
+                       result->verdict == Verdict::kHolds;
+  const bool falls_short = result->promise == Promise::Answer::kYes &&
+                           result->verdict == Verdict::kFails &&
+                           (property == Property::kBoundedness ||
+                            property == Property::kUniqueness ||
+                            property == Property::kMonotonicDecay);
+  if (!exceeds && !falls_short) return;
   result->promise = Promise::Answer::kNotApplicable;
   result->as_promised = true;
   absl::StrAppend(&result->worked_case,
-                  " The numbers were given by the caller, and the scheme's "
-                  "promise is one of its own numbers.");
+                  " The values were given by the caller, and the scheme's "
+                  "promise covers only values of its own.");
 }
 
-// Where frequencies follow from the length, a shift far enough changes them;
-// which is far enough, the caller decides.
-void ExcuseLength(PropertyResult* result) {
+// Marks a broken promise of shift invariance as not applicable to a scheme
+// whose frequencies depend on the largest position of a call: a large shift
+// changes them, and the parameters determine which shift is large.
+void WaiveForLengthDependence(PropertyResult* result) {
   if (result->as_promised) return;
   result->promise = Promise::Answer::kNotApplicable;
   result->as_promised = true;
   absl::StrAppend(&result->worked_case,
-                  " The scheme's numbers follow from the largest position of "
-                  "a call, which a shift changes.");
+                  " The scheme's frequencies depend on the largest position "
+                  "of a call, which a shift changes.");
 }
 
-// Slopes that the caller gave need not be a series.
-PropertyResult SlopesResult(const Scheme& scheme, const Outcome& outcome) {
-  const bool given = scheme.head_count() != 0;
-  PropertyResult result =
-      ResultOf("slopes_geometric", outcome,
-               given ? Promise::Answer::kNotApplicable : Promise::Answer::kYes);
-  if (given) result.as_promised = true;
+// Slopes that the caller specified need not be a geometric series.
+PropertyResult SlopesResult(const Scheme& scheme, const CheckOutcome& outcome) {
+  const bool user_specified = scheme.head_count() != 0;
+  PropertyResult result = ResultOf(
+      "slopes_geometric", outcome,
+      user_specified ? Promise::Answer::kNotApplicable : Promise::Answer::kYes);
+  if (user_specified) result.as_promised = true;
   return result;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<PropertyResult>> CheckProperties(
-    const Scheme& scheme, const Promises& made, const StopCheck& stop) {
-  const Promises promises = scheme.Amended(made);
+    const Scheme& scheme, const Promises& declared,
+    const CancellationCheck& stop) {
+  const Promises promises = scheme.PropertiesWith(declared);
   std::vector<PropertyResult> results;
   for (int n = 0; n < kPropertyCount; ++n) {
     if (stop) LOCUS_RETURN_IF_ERROR(stop());
     const auto property = static_cast<Property>(n);
     results.push_back(ResultOf(NameOf(property), Measure(property, scheme),
                                promises[n].answer));
-    if (HasGivenNumbers(scheme)) Excuse(property, &results.back());
+    if (HasUserValues(scheme)) WaiveForUserValues(property, &results.back());
     if (property == Property::kShiftInvariance && scheme.depends_on_length()) {
-      ExcuseLength(&results.back());
+      WaiveForLengthDependence(&results.back());
     }
   }
   if (stop) LOCUS_RETURN_IF_ERROR(stop());
   if (const auto slopes = SlopesGeometric(scheme)) {
     results.push_back(SlopesResult(scheme, *slopes));
   }
-  const bool shifts =
+  const bool shift_is_linear =
       results[static_cast<int>(Property::kLinearShift)].verdict ==
       Verdict::kHolds;
-  if (const auto products = shifts ? WorkedDotProducts(scheme) : std::nullopt) {
+  if (const auto products =
+          shift_is_linear ? WorkedDotProducts(scheme) : std::nullopt) {
     results.push_back(
         ResultOf("worked_dot_products", *products, Promise::Answer::kYes));
   }

@@ -1,17 +1,17 @@
-// The properties of position schemes, measured.
+// Measures the declared properties of position schemes.
 //
-// A scheme promises properties (see Promises). Here each is put to the test on
-// a small worked case, and the number that decides is reported beside what it
-// was held to. Nothing is taken from the promise: a scheme that breaks its word
-// is found out.
+// A scheme promises properties (see Promises in core/encoding/scheme.h).
+// CheckProperties() measures each of them on a small worked case and reports
+// the measured number beside its tolerance. The measurement does not use the
+// promise, so that a false promise is detected.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/parallel/cancellation.h"
 #include "core/encoding/scheme.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus {
 
@@ -20,32 +20,34 @@ enum class Verdict { kHolds, kFails, kNotApplicable };
 struct PropertyResult {
   std::string property;
   Verdict verdict = Verdict::kNotApplicable;
-  // The property holds if what was measured is at most the tolerance. Always
-  // finite: what is infinite or no number fails, and is reported as 1e308.
+  // Measured deviation. The property holds if it is at most `tolerance`. Always
+  // finite: infinite and NaN deviations fail and are reported as 1e308.
   double measured = 0;
   double tolerance = 0;
   Promise::Answer promise = Promise::Answer::kNotApplicable;
-  // Whether the verdict is what was promised. True if the case cannot be run
-  // with the scheme's parameters: nothing was measured that speaks against it.
+  // Whether the verdict agrees with the promise. True if the scheme's
+  // parameters do not permit the check, since nothing was measured.
   bool as_promised = true;
-  // What was done and what came out, in words.
+  // Description of the check and its result, for people.
   std::string worked_case;
 };
 
-// All properties of a scheme in the order of Property, and then those worked
-// cases that apply to it: `slopes_geometric` for biases with slopes and
-// `worked_dot_products` for codes whose shift is linear. `promises` are only
-// compared with.
+// Measures all properties of a scheme and compares them with `promises`. The
+// results are in the order of Property, followed by the further worked cases
+// that apply to the scheme: `slopes_geometric` for biases with slopes, and
+// `worked_dot_products` for additive codes with a linear shift.
 //
-// Numbers that the caller gave, a table or slopes, may show more than the
-// scheme promises, or not be bounded, unique or falling: that breaks no
-// promise, which then counts as not applicable, and the words say so.
+// Values that the caller specified, such as a table or slopes, may have more
+// properties than the scheme promises, and need not be bounded, unique or
+// decaying. The promise of such a property counts as not applicable, and
+// `worked_case` says so.
 //
-// The same numbers every time, in a few milliseconds and megabytes. A scheme is
-// compiled about 30 times, however far it reaches: one whose compiling itself
-// takes milliseconds, such as a bias of thousands of buckets, takes longer.
-// `stop` is asked between cases, and what it says is returned.
+// Deterministic; takes a few milliseconds and megabytes. The scheme is compiled
+// about 30 times, so that schemes which take milliseconds to compile, such as a
+// bias with thousands of buckets, take longer. `stop` is polled between checks;
+// a status other than OK is returned.
 absl::StatusOr<std::vector<PropertyResult>> CheckProperties(
-    const Scheme& scheme, const Promises& promises, const StopCheck& stop);
+    const Scheme& scheme, const Promises& promises,
+    const CancellationCheck& stop);
 
 }  // namespace locus

@@ -12,10 +12,12 @@
 namespace locus {
 namespace {
 
-constexpr double kHuge = 1e308;
+// Reported in place of infinite and NaN deviations.
+constexpr double kMaxReported = 1e308;
 
-bool Agrees(const Outcome& outcome, Verdict verdict, Promise::Answer promise) {
-  if (outcome.kind == Outcome::Kind::kNotRun) return true;
+bool Agrees(const CheckOutcome& outcome, Verdict verdict,
+            Promise::Answer promise) {
+  if (outcome.kind == CheckOutcome::Kind::kNotRun) return true;
   switch (promise) {
     case Promise::Answer::kYes:
       return verdict == Verdict::kHolds;
@@ -29,32 +31,33 @@ bool Agrees(const Outcome& outcome, Verdict verdict, Promise::Answer promise) {
 
 }  // namespace
 
-Outcome Measured(double measured, double tolerance, std::string worked_case) {
-  return {Outcome::Kind::kMeasured, measured, tolerance,
+CheckOutcome Measured(double measured, double tolerance,
+                      std::string worked_case) {
+  return {CheckOutcome::Kind::kMeasured, measured, tolerance,
           std::move(worked_case)};
 }
 
-Outcome NoMeaning(absl::string_view why) {
-  return {.kind = Outcome::Kind::kNoMeaning,
-          .worked_case = absl::StrCat("No meaning here: ", why, ".")};
+CheckOutcome NotApplicable(absl::string_view reason) {
+  return {.kind = CheckOutcome::Kind::kUndefined,
+          .worked_case = absl::StrCat("Not applicable: ", reason, ".")};
 }
 
-Outcome NotRun(absl::string_view why) {
-  return {.kind = Outcome::Kind::kNotRun,
-          .worked_case = absl::StrCat("Not run: ", why, ".")};
+CheckOutcome NotRun(absl::string_view reason) {
+  return {.kind = CheckOutcome::Kind::kNotRun,
+          .worked_case = absl::StrCat("Not run: ", reason, ".")};
 }
 
-PropertyResult ResultOf(absl::string_view property, const Outcome& outcome,
+PropertyResult ResultOf(absl::string_view property, const CheckOutcome& outcome,
                         Promise::Answer promise) {
   PropertyResult result;
   result.property = std::string(property);
-  if (outcome.kind == Outcome::Kind::kMeasured) {
-    // Written so that a NaN fails.
+  if (outcome.kind == CheckOutcome::Kind::kMeasured) {
+    // The comparison is false for NaN, so that NaN fails.
     result.verdict = outcome.measured <= outcome.tolerance ? Verdict::kHolds
                                                            : Verdict::kFails;
     result.measured = std::isfinite(outcome.measured)
-                          ? std::min(outcome.measured, kHuge)
-                          : kHuge;
+                          ? std::min(outcome.measured, kMaxReported)
+                          : kMaxReported;
     result.tolerance = outcome.tolerance;
   }
   result.promise = promise;
@@ -63,19 +66,19 @@ PropertyResult ResultOf(absl::string_view property, const Outcome& outcome,
   return result;
 }
 
-std::string Digits(double value, int digits) {
+std::string FormatDigits(double value, int digits) {
   char text[64];
   std::snprintf(text, sizeof(text), "%.*g", digits, value);
   return text;
 }
 
-double Dot(const Row& a, const Row& b) {
+double Dot(const RealVector& a, const RealVector& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-double Norm(const Row& a) { return std::sqrt(Dot(a, a)); }
+double Norm(const RealVector& a) { return std::sqrt(Dot(a, a)); }
 
-double Distance(const Row& a, const Row& b) {
+double Distance(const RealVector& a, const RealVector& b) {
   double squares = 0;
   for (size_t c = 0; c < a.size(); ++c) {
     squares += (a[c] - b[c]) * (a[c] - b[c]);
@@ -83,22 +86,24 @@ double Distance(const Row& a, const Row& b) {
   return std::sqrt(squares);
 }
 
-double LargestDifference(const Row& a, const Row& b) {
+double MaxAbsDifference(const RealVector& a, const RealVector& b) {
   double largest = 0;
   for (size_t n = 0; n < a.size(); ++n) {
     const double difference = std::abs(a[n] - b[n]);
-    // A NaN must not get lost.
-    if (!(difference <= largest)) largest = difference;
-    if (std::isnan(largest)) break;
+    UpdateMax(difference, &largest);
   }
   return largest;
 }
 
-double LargestMagnitude(const Row& a) {
-  return LargestDifference(a, Row(a.size(), 0.0));
+double MaxAbs(const RealVector& a) {
+  return MaxAbsDifference(a, RealVector(a.size(), 0.0));
 }
 
-bool AreWithin(double tolerance, const Row& a, const Row& b) {
+void UpdateMax(double value, double* max) {
+  if (!(value <= *max) && !std::isnan(*max)) *max = value;
+}
+
+bool AllWithin(double tolerance, const RealVector& a, const RealVector& b) {
   for (size_t n = 0; n < a.size(); ++n) {
     if (std::abs(a[n] - b[n]) > tolerance) return false;
   }
@@ -130,8 +135,8 @@ absl::StatusOr<Probe> Probe::Make(const Scheme& scheme, int64_t length,
   }
 }
 
-absl::StatusOr<Probe> Probe::Farthest(const Scheme& scheme, int64_t limit,
-                                      int64_t dim) {
+absl::StatusOr<Probe> Probe::Longest(const Scheme& scheme, int64_t limit,
+                                     int64_t dim) {
   int64_t length = 1;
   while (2 * length <= limit) length *= 2;
   auto probe = Make(scheme, length, dim);
@@ -144,7 +149,7 @@ absl::StatusOr<Probe> Probe::Farthest(const Scheme& scheme, int64_t limit,
 
 absl::StatusOr<Probe> Probe::WithinTable(const Scheme& scheme, int64_t limit,
                                          int64_t dim) {
-  if (scheme.table_length() == 0) return Farthest(scheme, limit, dim);
+  if (scheme.table_length() == 0) return Longest(scheme, limit, dim);
   return Make(scheme, std::min(limit, scheme.table_length()), dim);
 }
 
@@ -156,17 +161,17 @@ bool Probe::is_empty() const {
   return std::holds_alternative<std::monostate>(compiled_);
 }
 
-Row Probe::Code(int64_t position) const {
-  Row row(dim_);
+RealVector Probe::Code(int64_t position) const {
+  RealVector row(dim_);
   code()->Row(position, absl::MakeSpan(row));
   return row;
 }
 
 namespace {
 
-Row Turned(const Rotation& rotation, int64_t position, Row row) {
-  Row cos(rotation.pair_count());
-  Row sin(rotation.pair_count());
+RealVector Rotated(const Rotation& rotation, int64_t position, RealVector row) {
+  RealVector cos(rotation.pair_count());
+  RealVector sin(rotation.pair_count());
   rotation.Angles(position, cos.data(), sin.data());
   rotation.Apply(cos.data(), sin.data(), row.data());
   return row;
@@ -174,28 +179,54 @@ Row Turned(const Rotation& rotation, int64_t position, Row row) {
 
 }  // namespace
 
-Row Probe::Rotate(int64_t position, Row row) const {
-  return Turned(*rotation(), position, std::move(row));
+RealVector Probe::RotateQuery(int64_t position, RealVector row) const {
+  return Rotated(*rotation(), position, std::move(row));
 }
 
-Row Probe::RotateKey(int64_t position, Row row) const {
-  return Turned(rotation()->OfKeys(), position, std::move(row));
+RealVector Probe::RotateKey(int64_t position, RealVector row) const {
+  return Rotated(rotation()->OfKeys(), position, std::move(row));
 }
 
-Row Probe::Bias(int64_t query, int64_t key) const {
-  Row row(head_count_);
+RealVector Probe::Bias(int64_t query, int64_t key) const {
+  RealVector row(head_count_);
   for (int64_t h = 0; h < head_count_; ++h) row[h] = bias()->At(h, query, key);
   return row;
 }
 
-Row Probe::Mark(int64_t n, int64_t query) const {
+RealVector Probe::Signature(int64_t n, int64_t query) const {
   if (code() != nullptr) return Code(n);
   if (bias() != nullptr) return Bias(query, query - n);
   if (rotation() == nullptr) return {};
   const int64_t pairs = rotation()->pair_count();
-  Row row(2 * pairs);
+  RealVector row(2 * pairs);
   rotation()->Angles(n, row.data(), row.data() + pairs);
   return row;
+}
+
+std::vector<RealVector> Probe::Signatures(int64_t count) const {
+  std::vector<RealVector> signatures;
+  for (int64_t n = 0; n < count; ++n) signatures.push_back(Signature(n));
+  return signatures;
+}
+
+std::optional<CheckOutcome> Unmeasurable(const absl::StatusOr<Probe>& probe,
+                                         int64_t min_length) {
+  if (!probe.ok()) return NotRun(probe.status().message());
+  if (probe->is_empty()) return NotApplicable("there is no code");
+  if (probe->length() >= min_length) return std::nullopt;
+  return NotRun(absl::StrCat("the scheme serves only ", probe->length(),
+                             " positions, and the case needs ", min_length));
+}
+
+absl::string_view SignatureNoun(const Scheme& scheme) {
+  switch (scheme.site()) {
+    case Site::kQueriesAndKeys:
+      return "rotations of positions";
+    case Site::kScores:
+      return "biases of distances over all heads";
+    default:
+      return "codes of positions";
+  }
 }
 
 }  // namespace locus

@@ -18,18 +18,21 @@ namespace locus {
 namespace HWY_NAMESPACE {
 namespace {
 
-// The lanes of a vector that hold the first `left` numbers; others are zero.
+// Returns v with all lanes from `left` on set to zero.
 template <typename T>
-HWY_INLINE Vector<T> Keep(Vector<T> v, int64_t left) {
+HWY_INLINE Vector<T> ZeroTail(Vector<T> v, int64_t left) {
   if (left >= Lanes<T>()) return v;
   return hn::IfThenElseZero(hn::FirstN(Tag<T>(), static_cast<size_t>(left)), v);
 }
 
+// Loads the first `left` elements at `from`; other lanes are zero. Reads a
+// whole vector.
 template <typename T>
 HWY_INLINE Vector<T> Load(const T* from, int64_t left) {
-  return Keep<T>(hn::LoadU(Tag<T>(), from), left);
+  return ZeroTail<T>(hn::LoadU(Tag<T>(), from), left);
 }
 
+// Stores the first `left` lanes, and no more.
 template <typename T>
 HWY_INLINE void Store(Vector<T> v, T* to, int64_t left) {
   if (left >= Lanes<T>()) return hn::StoreU(v, Tag<T>(), to);
@@ -44,43 +47,45 @@ HWY_INLINE T Sum(Vector<T> v) {
 }
 
 template <typename T>
-void Normalize(MatrixView<const T> x, const T* gain, const T* shift,
+void LayerNorm(MatrixView<const T> x, const T* gain, const T* shift,
                MatrixView<T> out, T* statistics) {
   constexpr Tag<T> d;
-  const T share = T(1) / static_cast<T>(x.columns);
+  const T inverse_count = T(1) / static_cast<T>(x.columns);
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* const from = x.row(i);
     auto total = hn::Zero(d);
     for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
       total = hn::Add(total, Load<T>(from + c, x.columns - c));
     }
-    const T mean = Sum<T>(total) * share;
+    const T mean = Sum<T>(total) * inverse_count;
     const auto m = hn::Set(d, mean);
     auto squares = hn::Zero(d);
     for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
-      const auto off =
-          Keep<T>(hn::Sub(hn::LoadU(d, from + c), m), x.columns - c);
-      squares = hn::MulAdd(off, off, squares);
+      const auto centered =
+          ZeroTail<T>(hn::Sub(hn::LoadU(d, from + c), m), x.columns - c);
+      squares = hn::MulAdd(centered, centered, squares);
     }
-    const T inverse = T(1) / std::sqrt(Sum<T>(squares) * share + T(1e-5));
-    const auto s = hn::Set(d, inverse);
+    const T inverse_deviation =
+        T(1) / std::sqrt(Sum<T>(squares) * inverse_count + T(1e-5));
+    const auto s = hn::Set(d, inverse_deviation);
     T* const to = out.row(i);
     for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
-      const auto off = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
-      Store<T>(hn::MulAdd(off, hn::LoadU(d, gain + c), hn::LoadU(d, shift + c)),
+      const auto normalized = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
+      Store<T>(hn::MulAdd(normalized, hn::LoadU(d, gain + c),
+                          hn::LoadU(d, shift + c)),
                to + c, x.columns - c);
     }
     statistics[2 * i] = mean;
-    statistics[2 * i + 1] = inverse;
+    statistics[2 * i + 1] = inverse_deviation;
   }
 }
 
 template <typename T>
-void NormalizeBackward(MatrixView<const T> d_out, MatrixView<const T> x,
+void LayerNormBackward(MatrixView<const T> d_out, MatrixView<const T> x,
                        const T* statistics, const T* gain, MatrixView<T> d_x,
                        T* d_gain, T* d_shift) {
   constexpr Tag<T> d;
-  const T share = T(1) / static_cast<T>(x.columns);
+  const T inverse_count = T(1) / static_cast<T>(x.columns);
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* const from = x.row(i);
     const T* const grad = d_out.row(i);
@@ -90,21 +95,24 @@ void NormalizeBackward(MatrixView<const T> d_out, MatrixView<const T> x,
     auto sum_gx = hn::Zero(d);
     for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
       const int64_t left = x.columns - c;
-      const auto off = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
-      const auto up = Load<T>(grad + c, left);
-      Store<T>(hn::MulAdd(up, off, hn::LoadU(d, d_gain + c)), d_gain + c, left);
-      Store<T>(hn::Add(up, hn::LoadU(d, d_shift + c)), d_shift + c, left);
-      const auto g = Keep<T>(hn::Mul(up, hn::LoadU(d, gain + c)), left);
+      const auto normalized = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
+      const auto d_out_lanes = Load<T>(grad + c, left);
+      Store<T>(hn::MulAdd(d_out_lanes, normalized, hn::LoadU(d, d_gain + c)),
+               d_gain + c, left);
+      Store<T>(hn::Add(d_out_lanes, hn::LoadU(d, d_shift + c)), d_shift + c,
+               left);
+      const auto g =
+          ZeroTail<T>(hn::Mul(d_out_lanes, hn::LoadU(d, gain + c)), left);
       sum_g = hn::Add(sum_g, g);
-      sum_gx = hn::Add(sum_gx, Keep<T>(hn::Mul(g, off), left));
+      sum_gx = hn::Add(sum_gx, ZeroTail<T>(hn::Mul(g, normalized), left));
     }
-    const auto mean_g = hn::Set(d, Sum<T>(sum_g) * share);
-    const auto mean_gx = hn::Set(d, Sum<T>(sum_gx) * share);
+    const auto mean_g = hn::Set(d, Sum<T>(sum_g) * inverse_count);
+    const auto mean_gx = hn::Set(d, Sum<T>(sum_gx) * inverse_count);
     T* const to = d_x.row(i);
     for (int64_t c = 0; c < x.columns; c += Lanes<T>()) {
-      const auto off = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
+      const auto normalized = hn::Mul(hn::Sub(hn::LoadU(d, from + c), m), s);
       const auto g = hn::Mul(hn::LoadU(d, grad + c), hn::LoadU(d, gain + c));
-      const auto inner = hn::NegMulAdd(off, mean_gx, hn::Sub(g, mean_g));
+      const auto inner = hn::NegMulAdd(normalized, mean_gx, hn::Sub(g, mean_g));
       Store<T>(hn::MulAdd(inner, s, hn::LoadU(d, to + c)), to + c,
                x.columns - c);
     }
@@ -113,7 +121,7 @@ void NormalizeBackward(MatrixView<const T> d_out, MatrixView<const T> x,
 
 constexpr double kLog2E = 1.4426950408889634074;
 
-// tanh by way of the exponential; beyond the clamp it is one to the last bit.
+// tanh(x) = 1 - 2 / (e^(2 x) + 1). Beyond the clamp, the result rounds to one.
 template <typename T>
 HWY_INLINE Vector<T> Tanh(Vector<T> x) {
   constexpr Tag<T> d;
@@ -192,9 +200,10 @@ void Softmax(T* row, const T* bias, int64_t count) {
   auto total = hn::Zero(d);
   for (int64_t c = 0; c < count; c += Lanes<T>()) {
     const auto below = hn::Sub(hn::LoadU(d, row + c), max);
-    const auto e = Keep<T>(Exp2Bounded<T>(hn::Mul(hn::Min(below, hn::Zero(d)),
-                                                  hn::Set(d, T(kLog2E)))),
-                           count - c);
+    const auto e =
+        ZeroTail<T>(Exp2Bounded<T>(hn::Mul(hn::Min(below, hn::Zero(d)),
+                                           hn::Set(d, T(kLog2E)))),
+                    count - c);
     total = hn::Add(total, e);
     Store<T>(e, row + c, count - c);
   }
@@ -210,8 +219,8 @@ void SoftmaxBackward(const T* p, T* g, int64_t count) {
   auto total = hn::Zero(d);
   for (int64_t c = 0; c < count; c += Lanes<T>()) {
     total = hn::Add(
-        total,
-        Keep<T>(hn::Mul(hn::LoadU(d, p + c), hn::LoadU(d, g + c)), count - c));
+        total, ZeroTail<T>(hn::Mul(hn::LoadU(d, p + c), hn::LoadU(d, g + c)),
+                           count - c));
   }
   const auto mean = hn::SumOfLanes(d, total);
   for (int64_t c = 0; c < count; c += Lanes<T>()) {
@@ -240,7 +249,7 @@ void Scale(T factor, T* row, int64_t count) {
 }
 
 template <typename T>
-double SquareSum(const T* row, int64_t count) {
+double SumOfSquares(const T* row, int64_t count) {
   auto total = hn::Zero(Tag<T>());
   for (int64_t c = 0; c < count; c += Lanes<T>()) {
     const auto v = Load<T>(row + c, count - c);
@@ -250,51 +259,51 @@ double SquareSum(const T* row, int64_t count) {
 }
 
 template <typename T>
-void Adam(const AdamStep<T>& step, const T* gradient, T* moment1, T* moment2,
-          T* parameters, int64_t count) {
+void AdamW(const AdamWStep<T>& step, const T* gradient, T* moment1, T* moment2,
+           T* parameters, int64_t count) {
   constexpr Tag<T> d;
   constexpr T kBeta1 = T(kAdamBeta1);
   constexpr T kBeta2 = T(kAdamBeta2);
   for (int64_t c = 0; c < count; c += Lanes<T>()) {
     const int64_t left = count - c;
     const auto g =
-        hn::Mul(hn::LoadU(d, gradient + c), hn::Set(d, step.gradient_factor));
+        hn::Mul(hn::LoadU(d, gradient + c), hn::Set(d, step.clip_factor));
     const auto m = hn::MulAdd(hn::Set(d, kBeta1), hn::LoadU(d, moment1 + c),
                               hn::Mul(hn::Set(d, T(1) - kBeta1), g));
     const auto v =
         hn::MulAdd(hn::Set(d, kBeta2), hn::LoadU(d, moment2 + c),
                    hn::Mul(hn::Set(d, T(1) - kBeta2), hn::Mul(g, g)));
     const auto direction =
-        hn::Div(hn::Mul(m, hn::Set(d, step.correction1)),
-                hn::Add(hn::Sqrt(hn::Mul(v, hn::Set(d, step.correction2))),
+        hn::Div(hn::Mul(m, hn::Set(d, step.bias_correction1)),
+                hn::Add(hn::Sqrt(hn::Mul(v, hn::Set(d, step.bias_correction2))),
                         hn::Set(d, T(1e-8))));
     const auto w = hn::LoadU(d, parameters + c);
-    const auto decayed = hn::NegMulAdd(hn::Set(d, step.decay), w, w);
+    const auto decayed = hn::NegMulAdd(hn::Set(d, step.weight_decay), w, w);
     Store<T>(m, moment1 + c, left);
     Store<T>(v, moment2 + c, left);
-    Store<T>(hn::NegMulAdd(hn::Set(d, step.rate), direction, decayed),
+    Store<T>(hn::NegMulAdd(hn::Set(d, step.learning_rate), direction, decayed),
              parameters + c, left);
   }
 }
 
 template <typename T>
-Rows<T> MakeRows() {
-  return {.Normalize = Normalize<T>,
-          .NormalizeBackward = NormalizeBackward<T>,
+LayerOps<T> MakeLayerOps() {
+  return {.LayerNorm = LayerNorm<T>,
+          .LayerNormBackward = LayerNormBackward<T>,
           .Gelu = Gelu<T>,
           .Softmax = Softmax<T>,
           .SoftmaxBackward = SoftmaxBackward<T>,
           .Multiply = Multiply<T>,
           .Add = Add<T>,
           .Scale = Scale<T>,
-          .SquareSum = SquareSum<T>,
-          .Adam = Adam<T>};
+          .SumOfSquares = SumOfSquares<T>,
+          .AdamW = AdamW<T>};
 }
 
 }  // namespace
 
-Rows<float> MakeRowsF32() { return MakeRows<float>(); }
-Rows<double> MakeRowsF64() { return MakeRows<double>(); }
+LayerOps<float> MakeLayerOpsF32() { return MakeLayerOps<float>(); }
+LayerOps<double> MakeLayerOpsF64() { return MakeLayerOps<double>(); }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)
 }  // namespace HWY_NAMESPACE
@@ -304,18 +313,18 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace locus {
 
-HWY_EXPORT(MakeRowsF32);
-HWY_EXPORT(MakeRowsF64);
+HWY_EXPORT(MakeLayerOpsF32);
+HWY_EXPORT(MakeLayerOpsF64);
 
 template <>
-const Rows<float>& RowFunctions() {
-  static const Rows<float> rows = HWY_DYNAMIC_DISPATCH(MakeRowsF32)();
-  return rows;
+const LayerOps<float>& GetLayerOps() {
+  static const LayerOps<float> ops = HWY_DYNAMIC_DISPATCH(MakeLayerOpsF32)();
+  return ops;
 }
 template <>
-const Rows<double>& RowFunctions() {
-  static const Rows<double> rows = HWY_DYNAMIC_DISPATCH(MakeRowsF64)();
-  return rows;
+const LayerOps<double>& GetLayerOps() {
+  static const LayerOps<double> ops = HWY_DYNAMIC_DISPATCH(MakeLayerOpsF64)();
+  return ops;
 }
 
 }  // namespace locus

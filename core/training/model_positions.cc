@@ -10,9 +10,9 @@
 namespace locus {
 namespace {
 
-// The schemes that differ, in the order of the layers.
-std::vector<const Scheme*> Distinct(const ModelScheme& scheme,
-                                    int64_t layer_count) {
+// Returns each Scheme object that the layers use once, in the order of layers.
+std::vector<const Scheme*> DistinctSchemes(const ModelScheme& scheme,
+                                           int64_t layer_count) {
   std::vector<const Scheme*> distinct;
   for (int64_t l = 0; l < layer_count; ++l) {
     const Scheme* each = scheme.layer(l).scheme;
@@ -28,21 +28,22 @@ std::vector<const Scheme*> Distinct(const ModelScheme& scheme,
 template <typename T>
 absl::StatusOr<std::unique_ptr<ModelPositions<T>>> ModelPositions<T>::Create(
     const ModelScheme& scheme, const TransformerShape& shape, int64_t length,
-    int64_t maximum) {
+    int64_t position_limit) {
   auto positions = std::make_unique<ModelPositions>();
   positions->dim_ = shape.dim;
-  const auto distinct = Distinct(scheme, shape.layer_count);
+  const auto distinct = DistinctSchemes(scheme, shape.layer_count);
   for (const Scheme* each : distinct) {
     LOCUS_ASSIGN_OR_RETURN(
-        auto tables, PositionTables<T>::Create(*each, shape, length, maximum));
+        auto tables,
+        PositionTables<T>::Create(*each, shape, length, position_limit));
     positions->tables_.push_back(std::move(tables));
   }
   for (int64_t l = 0; l < shape.layer_count; ++l) {
     const LayerScheme& layer = scheme.layer(l);
-    const auto place =
+    const auto found =
         std::find(distinct.begin(), distinct.end(), layer.scheme);
-    // A window over everything is none.
-    positions->layers_.push_back({static_cast<int>(place - distinct.begin()),
+    // A window of at least the sequence length hides nothing.
+    positions->layers_.push_back({static_cast<int>(found - distinct.begin()),
                                   layer.window < length ? layer.window : 0});
   }
   return positions;
@@ -77,15 +78,15 @@ void ModelPositions<T>::CopyParametersFrom(const T* from) {
 }
 
 template <typename T>
-void ModelPositions<T>::Place(absl::Span<const int64_t> positions) {
-  for (const auto& tables : tables_) tables->Place(positions);
+void ModelPositions<T>::SetPositions(absl::Span<const int64_t> positions) {
+  for (const auto& tables : tables_) tables->SetPositions(positions);
 }
 
 template <typename T>
 void ModelPositions<T>::AddCode(int64_t n, T* row) const {
   for (const auto& tables : tables_) {
     const T* const code = tables->Code(n);
-    if (code != nullptr) RowFunctions<T>().Add(code, row, dim_);
+    if (code != nullptr) GetLayerOps<T>().Add(code, row, dim_);
   }
 }
 
@@ -102,7 +103,7 @@ void ModelPositions<T>::AddCodeGradient(int64_t n, const T* d_row,
                                         Gradient* gradient) const {
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (!tables_[t]->learns_code()) continue;
-    RowFunctions<T>().Add(d_row, (*gradient)[t].code.view().row(n), dim_);
+    GetLayerOps<T>().Add(d_row, (*gradient)[t].code.view().row(n), dim_);
   }
 }
 
@@ -113,8 +114,8 @@ void ModelPositions<T>::Sum(const Gradient& other, Gradient* total) const {
     if (tables_[t]->learns_code()) {
       const MatrixView<T> rows = sum.code.view();
       for (int64_t n = 0; n < rows.rows; ++n) {
-        RowFunctions<T>().Add(other[t].code.view().row(n), rows.row(n),
-                              rows.columns);
+        GetLayerOps<T>().Add(other[t].code.view().row(n), rows.row(n),
+                             rows.columns);
       }
     }
     for (size_t i = 0; i < sum.bias.size(); ++i) {

@@ -1,4 +1,5 @@
-// The schemes of all layers of a model as arrays.
+// The position schemes of all layers of a model, tabulated for one sequence
+// length.
 #pragma once
 
 #include <cstdint>
@@ -12,57 +13,62 @@
 
 namespace locus {
 
-// T is float or double. Const methods are thread-safe.
+// Holds one PositionTables per distinct scheme. T is float or double. Const
+// methods are thread-safe.
 template <typename T>
 class ModelPositions {
  public:
-  // For sequences of at most `length` tokens, which stand at 0, 1, ... unless
-  // there is a maximum below which Place puts them. INVALID_ARGUMENT if a
-  // scheme does not fit the model.
+  // Creates tables for sequences of at most `length` tokens. Token n has
+  // position n unless SetPositions() is called, which requires a
+  // `position_limit` above 0. Returns INVALID_ARGUMENT if a scheme does not fit
+  // the model.
   static absl::StatusOr<std::unique_ptr<ModelPositions>> Create(
       const ModelScheme& scheme, const TransformerShape& shape, int64_t length,
-      int64_t maximum = 0);
+      int64_t position_limit = 0);
 
-  // One after the other, those of schemes that learn. Copying them in brings
-  // everything up to date.
+  // Learned parameters of all schemes, concatenated.
   int64_t parameter_count() const;
   void CopyParametersTo(T* to) const;
+  // Replaces the parameters and recomputes the tables that depend on them.
   void CopyParametersFrom(const T* from);
-  // Puts the tokens of all sequences there; ascending, below the maximum.
-  void Place(absl::Span<const int64_t> positions);
+  // Sets the positions of the tokens of all sequences, which must be ascending
+  // and below the position limit, and recomputes all tables.
+  void SetPositions(absl::Span<const int64_t> positions);
 
   struct Layer {
     const PositionTables<T>& tables;
     int64_t window;
-    int table;  // which of the gradients is its own
+    int table;  // index of the layer's tables in a Gradient
   };
   Layer layer(int64_t index) const {
-    const Choice& choice = layers_[index];
-    return {*tables_[choice.table], choice.window, choice.table};
+    const LayerEntry& entry = layers_[index];
+    return {*tables_[entry.table], entry.window, entry.table};
   }
-  // Adds what schemes add to the embedding of token n; row: [dim].
+  // Adds the codes of token n to its embedding, row: [dim].
   void AddCode(int64_t n, T* row) const;
 
-  // One for each scheme that differs.
+  // Gradients of the tables, one entry per distinct scheme.
   using Gradient = std::vector<typename PositionTables<T>::Gradient>;
-  // Makes it all zero, of the right size.
+  // Resizes a gradient for these tables and sets it to zero.
   void Clear(Gradient* gradient) const;
-  // Adds what a gradient of the embedding of token n is for what was added.
+  // Adds d_row: [dim], the gradient of the embedding of token n, to the
+  // gradients of the codes that AddCode() added.
   void AddCodeGradient(int64_t n, const T* d_row, Gradient* gradient) const;
+  // total += other.
   void Sum(const Gradient& other, Gradient* total) const;
-  // Adds what it all is for the parameters.
+  // Adds the gradient of the parameters to d_parameters: [parameter_count()].
   void Backward(const Gradient& gradient,
                 absl::Span<double> d_parameters) const;
 
  private:
-  struct Choice {
+  struct LayerEntry {
     int table;
     int64_t window;
   };
 
   int64_t dim_ = 0;
   std::vector<std::unique_ptr<PositionTables<T>>> tables_;
-  std::vector<Choice> layers_;
+  std::vector<LayerEntry> layers_;
 };
 
 }  // namespace locus

@@ -1,5 +1,5 @@
-// What tells an evaluated model where its tokens stand: a scheme for every
-// layer, and the positions that training has.
+// Position schemes of an evaluated model: one scheme per layer, and the
+// positions that training uses.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@ namespace locus {
 
 struct LayerScheme {
   const Scheme* scheme = nullptr;
-  // Queries see keys at a distance below this alone; 0: all.
+  // Sliding-window attention: queries attend to keys at distances below
+  // `window`. 0 means no window.
   int64_t window = 0;
 };
 
-// Refers to its schemes, which must outlive it.
+// Does not own its schemes, which must outlive it.
 struct ModelScheme {
-  // One scheme in all layers.
-  // NOLINTNEXTLINE(google-explicit-constructor): a scheme is the plainest case
+  // Uses one scheme in all layers.
+  // NOLINTNEXTLINE(google-explicit-constructor): a single scheme is a model
   ModelScheme(const Scheme& scheme) : layers{{.scheme = &scheme}} {}
 
-  // In turn: layer n has the n-th, and after the last comes the first. Layers
-  // with one and the same scheme share what it learns. What acts on embeddings
-  // does so once, before the first layer.
+  // Layer n uses entry n modulo the number of entries. Layers with the same
+  // Scheme object share its learned parameters. Codes that are added to the
+  // embeddings are added once, before the first layer.
   std::vector<LayerScheme> layers;
-  // If set, the tokens of each training step stand at positions drawn below the
-  // maximum, in order, instead of 0, 1, ...
+  // If set, the tokens of each training step have random ascending positions
+  // below the maximum instead of 0, 1, ....
   std::optional<Randomization> randomization = std::nullopt;
-  // Whether those of tests do, too.
+  // Whether the tokens of tests have random positions, too.
   bool randomizes_tests = false;
 
   const LayerScheme& layer(int64_t index) const {

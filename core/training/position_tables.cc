@@ -13,7 +13,8 @@ namespace locus {
 template <typename T>
 absl::Status PositionTables<T>::Compile(const Scheme& scheme,
                                         const TransformerShape& shape,
-                                        int64_t length, int64_t maximum) {
+                                        int64_t length,
+                                        int64_t position_limit) {
   length_ = length;
   dim_ = shape.dim;
   head_count_ = shape.head_count;
@@ -24,7 +25,7 @@ absl::Status PositionTables<T>::Compile(const Scheme& scheme,
           {.dim = scheme.site() == Site::kEmbeddings ? shape.dim
                                                      : shape.head_dim(),
            .head_count = shape.head_count,
-           .max_position = (maximum > 0 ? maximum : length) - 1,
+           .max_position = (position_limit > 0 ? position_limit : length) - 1,
            .max_exponent =
                std::is_same_v<T, double> ? kDoubleExponent : kSingleExponent,
            .trainable = true}));
@@ -32,14 +33,14 @@ absl::Status PositionTables<T>::Compile(const Scheme& scheme,
     code_ = code->get();
   } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled_)) {
     bias_ = bias->get();
-    by_offset_ = bias_->depends_on_offset_alone() && maximum == 0;
+    by_offset_ = bias_->depends_on_offset_alone() && position_limit == 0;
   } else {
     rotation_ = std::get_if<Rotation>(&compiled_);
   }
   if (IsCausal(compiled_) && !shape.causal) {
     return InvalidField(
         absl::StrCat("scheme.", scheme.name()),
-        "only has a meaning for causal models, and this one is not");
+        "is defined for causal models only, and this model is not causal");
   }
   return absl::OkStatus();
 }
@@ -47,9 +48,9 @@ absl::Status PositionTables<T>::Compile(const Scheme& scheme,
 template <typename T>
 absl::StatusOr<std::unique_ptr<PositionTables<T>>> PositionTables<T>::Create(
     const Scheme& scheme, const TransformerShape& shape, int64_t length,
-    int64_t maximum) {
+    int64_t position_limit) {
   std::unique_ptr<PositionTables> tables(new PositionTables);
-  LOCUS_RETURN_IF_ERROR(tables->Compile(scheme, shape, length, maximum));
+  LOCUS_RETURN_IF_ERROR(tables->Compile(scheme, shape, length, position_limit));
   tables->UpdateRotation();
   tables->Update();
   return tables;
@@ -79,9 +80,9 @@ void PositionTables<T>::UpdateAngles(const Rotation& rotation, Angles* angles) {
     rotation.Angles(PositionOf(p), angles->cos.data() + p * pairs,
                     angles->sin.data() + p * pairs);
   }
-  angles->back.resize(angles->sin.size());
-  std::transform(angles->sin.begin(), angles->sin.end(), angles->back.begin(),
-                 [](T sin) { return -sin; });
+  angles->negated_sin.resize(angles->sin.size());
+  std::transform(angles->sin.begin(), angles->sin.end(),
+                 angles->negated_sin.begin(), [](T sin) { return -sin; });
 }
 
 template <typename T>
@@ -122,8 +123,8 @@ void PositionTables<T>::Update() {
 }
 
 template <typename T>
-void PositionTables<T>::Place(absl::Span<const int64_t> positions) {
-  places_.assign(positions.begin(), positions.end());
+void PositionTables<T>::SetPositions(absl::Span<const int64_t> positions) {
+  positions_.assign(positions.begin(), positions.end());
   UpdateRotation();
   Update();
 }
@@ -144,7 +145,8 @@ void PositionTables<T>::UpdateBias() {
   bias_rows_.assign(head_count_ * per_head + Matrix<T>::kSlack, T(0));
   for (int64_t h = 0; h < head_count_; ++h) {
     if (by_offset_) {
-      // Key 0 for offsets from zero on, query 0 for those below.
+      // rows[-n] is the bias of key n positions before a query, rows[n] that of
+      // a key n positions after it.
       T* const rows = bias_rows_.data() + h * per_head + length_ - 1;
       for (int64_t n = 0; n < length_; ++n) {
         rows[-n] = static_cast<T>(bias_->At(h, n, 0));
@@ -175,9 +177,9 @@ template <typename T>
 void PositionTables<T>::RotateBackward(int64_t n, T* d_query, T* d_key) const {
   const int64_t start = n * rotation_->pair_count();
   rotation_->Apply(query_angles_.cos.data() + start,
-                   query_angles_.back.data() + start, d_query);
+                   query_angles_.negated_sin.data() + start, d_query);
   rotation_->Apply(key_angles_.cos.data() + start,
-                   key_angles_.back.data() + start, d_key);
+                   key_angles_.negated_sin.data() + start, d_key);
 }
 
 template <typename T>

@@ -1,9 +1,12 @@
-// A scheme as arrays, for the sequences of one training or test.
+// A scheme tabulated for the sequences of one training or test.
 //
-// Token n of every sequence stands at position n, or where Place put it.
-// Whatever the scheme is, a model sees three things: rows to add to embeddings,
-// rotations of queries and keys, and rows of biases to add to scores; and for
-// schemes that learn, where the gradients of those rows go.
+// A model sees any scheme as three kinds of tables: code rows that are added to
+// embeddings, rotations of queries and keys, and bias rows that are added to
+// scores. For schemes with learned parameters, the class also maps gradients of
+// those rows back to gradients of the parameters.
+//
+// Token n of every sequence has position n, or the position that SetPositions()
+// assigned to it.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "core/simd/matrix.h"
 #include "core/encoding/scheme.h"
+#include "core/simd/matrix.h"
 
 namespace locus {
 
@@ -23,82 +26,90 @@ struct TransformerShape;
 template <typename T>
 class PositionTables {
  public:
-  // For sequences of at most `length` tokens, which stand at 0, 1, ... unless
-  // there is a maximum below which Place puts them. INVALID_ARGUMENT if the
-  // scheme does not fit the model.
+  // Creates tables for sequences of at most `length` tokens. Token n has
+  // position n unless SetPositions() is called, which requires a
+  // `position_limit` above 0. Returns INVALID_ARGUMENT if the scheme does not
+  // fit the model.
   static absl::StatusOr<std::unique_ptr<PositionTables>> Create(
       const Scheme& scheme, const TransformerShape& shape, int64_t length,
-      int64_t maximum = 0);
-  // The number of parameters that the scheme would have, if it fits positions
-  // below `length`.
+      int64_t position_limit = 0);
+  // Returns the number of learned parameters of the scheme. Returns
+  // INVALID_ARGUMENT if the scheme does not fit the model or positions below
+  // `length`.
   static absl::StatusOr<int64_t> ParameterCount(const Scheme& scheme,
                                                 const TransformerShape& shape,
                                                 int64_t length);
   PositionTables(const PositionTables&) = delete;
   PositionTables& operator=(const PositionTables&) = delete;
 
-  // The bytes that tables for such a scheme take, gradients included.
+  // Memory of the tables of a scheme and their gradients, in bytes.
   static int64_t Bytes(const TransformerShape& shape, int64_t length);
-  // Those of a bias that depends on both positions; as many for its gradient.
+  // Additional memory of a bias that depends on both positions, in bytes. Its
+  // gradient takes as much again.
   static int64_t PairwiseBytes(const TransformerShape& shape, int64_t length);
 
   int64_t length() const { return length_; }
 
-  // The scheme's own numbers, and what to call when they have changed.
+  // Learned parameters of the scheme. Call Update() after changing them.
   absl::Span<double> parameters() const;
+  // Recomputes the tables from the parameters.
   void Update();
-  // Puts the tokens of sequences at other positions: [length].
-  void Place(absl::Span<const int64_t> positions);
+  // Sets the positions of the tokens: [length], ascending and below the
+  // position limit. Recomputes all tables.
+  void SetPositions(absl::Span<const int64_t> positions);
 
-  // The row to add to the embedding of token n: [dim]; null: none.
+  // Returns the code of token n: [dim], or null if the scheme adds none.
   const T* Code(int64_t n) const {
     return code_ == nullptr ? nullptr : code_rows_.view().row(n);
   }
-  // Turns one head's query and key of token n in place, if the scheme does.
   bool rotates() const { return rotation_ != nullptr; }
+  // Rotates one head's query and key of token n in place. Requires rotates().
   void Rotate(int64_t n, T* query, T* key) const;
-  // Turns the gradients of what Rotate turned.
+  // Applies the transpose of Rotate() to the gradients of a rotated query and
+  // key.
   void RotateBackward(int64_t n, T* d_query, T* d_key) const;
-  // The row to add to a query's scores, from key 0 on; null: none.
+  // Returns the biases of a query for keys 0, 1, ..., or null if the scheme has
+  // none.
   const T* BiasRow(int64_t head, int64_t query) const {
     return bias_ == nullptr ? nullptr
                             : bias_rows_.data() + BiasStart(head, query);
   }
 
-  // Gradients of codes and biases, summed over sequences.
+  // Gradients of the code rows and bias rows, summed over sequences.
   struct Gradient {
     Matrix<T> code;
     std::vector<T> bias;
   };
   bool learns_code() const;
   bool learns_bias() const;
-  // Makes it all zero, of the right size.
+  // Resizes a gradient for these tables and sets it to zero.
   void Clear(Gradient* gradient) const;
-  // Where the gradient of a row of biases is summed.
+  // Returns the gradient of the biases of a query for keys 0, 1, ....
   T* BiasRow(Gradient* gradient, int64_t head, int64_t query) const {
     return gradient->bias.data() + BiasStart(head, query);
   }
-  // Adds what the gradients of all rows are for the parameters.
+  // Adds the gradient of the parameters to `d_parameters`.
   void Backward(const Gradient& gradient,
                 absl::Span<double> d_parameters) const;
 
  private:
   PositionTables() = default;
-  // Everything but the arrays.
+  // Compiles the scheme without computing the tables.
   absl::Status Compile(const Scheme& scheme, const TransformerShape& shape,
-                       int64_t length, int64_t maximum);
+                       int64_t length, int64_t position_limit);
   int64_t PositionOf(int64_t n) const {
-    return places_.empty() ? n : places_[n];
+    return positions_.empty() ? n : positions_[n];
   }
-  // Biases of offsets lie from the most negative one on, so that the row of a
-  // query is a piece of them; others, and those of tokens that are placed, lie
-  // as [head, query, key].
+  // Index of the bias of key 0 in bias_rows_. Biases that depend on the offset
+  // alone are stored once per offset, from -(length - 1) to length - 1, so that
+  // the row of a query is a slice. Other biases, and those of tokens with
+  // assigned positions, are stored as [head, query, key].
   int64_t BiasStart(int64_t head, int64_t query) const {
     return by_offset_ ? head * (2 * length_ - 1) + length_ - 1 - query
                       : (head * length_ + query) * length_;
   }
   struct Angles {
-    std::vector<T> cos, sin, back;  // [length, pairs]; back is -sin
+    std::vector<T> cos, sin, negated_sin;  // [length, pairs]
   };
   void UpdateCode();
   void UpdateRotation();
@@ -106,6 +117,7 @@ class PositionTables {
   void UpdateBias();
 
   CompiledScheme compiled_;
+  // At most one of these is not null; they point into compiled_.
   AdditiveCode* code_ = nullptr;
   Rotation* rotation_ = nullptr;
   ScoreBias* bias_ = nullptr;
@@ -114,8 +126,8 @@ class PositionTables {
   int64_t head_count_ = 0;
   bool by_offset_ = true;
   bool causal_ = true;
-  std::vector<int64_t> places_;  // [length], or empty
-  Matrix<T> code_rows_;          // [length, dim]
+  std::vector<int64_t> positions_;  // [length]; empty if token n is at n
+  Matrix<T> code_rows_;             // [length, dim]
   Angles query_angles_;
   Angles key_angles_;
   std::vector<T> bias_rows_;

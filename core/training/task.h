@@ -1,9 +1,9 @@
-// What a small transformer is trained to do.
+// Interface of the tasks that small transformers are trained on.
 //
-// A task makes examples and judges answers; it knows nothing of models. Each
-// task is one file in core/evaluation/tasks and one line in tasks.cc. Lengths
-// count all tokens that a model reads, so that a task's length is the number of
-// positions it needs.
+// A task generates examples and scores a model's answers; it does not depend on
+// models. Each task is one file in core/evaluation/tasks and one line in
+// tasks.cc. A length is the total number of tokens that a model reads, so that
+// a task of length n needs n positions.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 namespace locus {
 
-// After reading tokens[index] (and, if causal, nothing after it), the model
-// should say `token`.
+// `token` is the correct prediction of a model after it has read
+// tokens[index]. A causal model has read nothing beyond that token.
 struct Target {
   int32_t index;
   int32_t token;
@@ -27,74 +27,78 @@ struct Target {
 
 struct Example {
   std::vector<int32_t> tokens;
-  std::vector<Target> targets;  // by index, ascending
+  std::vector<Target> targets;  // ascending by index
 };
 
-// Collects the answers to a test.
+// Total number of targets of all examples.
+inline int64_t TargetCount(absl::Span<const Example> examples) {
+  int64_t count = 0;
+  for (const Example& example : examples) {
+    count += static_cast<int64_t>(example.targets.size());
+  }
+  return count;
+}
+
+// Computes metrics from a model's logits for the examples of one test.
 class Scorer {
  public:
   virtual ~Scorer() = default;
-  // logits: [targets, vocabulary_size]. Examples come in the order of the test.
+  // Adds the logits of one example: [targets, vocabulary_size]. Examples must
+  // be added in the order of the test.
   virtual void Add(const Example& example, absl::Span<const float> logits) = 0;
-  // By name. Finite whatever was added.
+  // Metrics by name. All values are finite, even if logits were not.
   virtual std::map<std::string, double> Metrics() const = 0;
 };
 
-// When a model has learned a task: its metric at the training length reaches
-// the threshold, from below if more is better.
-struct LearnedWhen {
+// A model has learned a task if its metric at the training length reaches the
+// threshold: from below if higher is better, otherwise from above.
+struct LearnedCriterion {
   absl::string_view metric;
-  bool more_is_better = true;
+  bool higher_is_better = true;
   double threshold = 0;
 };
 
-// How large a test is at most.
+// Upper bounds of the size of a test.
 struct TestSize {
   int64_t example_count = 0;
   int64_t targets_per_example = 0;
 };
 
-// Immutable and thread-safe. Everything is the same for the same arguments.
+// Immutable and thread-safe. Results depend on the arguments only.
 class Task {
  public:
   virtual ~Task() = default;
 
   virtual int64_t vocabulary_size() const = 0;
-  // Whether models that see the whole sequence at once suit the task.
+  // Whether models may attend to the whole sequence. Tasks whose answers are
+  // among the tokens require causal models.
   virtual bool is_bidirectional() const { return false; }
-  // Whether one model, trained with the first scheme, is tested with all.
+  // Whether one model is trained per seed, with the first scheme, and tested
+  // with all schemes.
   virtual bool trains_once() const { return false; }
   virtual int64_t default_step_count() const = 0;
-  // The shortest sequence that makes sense.
+  // Minimum length of a sequence.
   virtual int64_t min_length() const = 0;
 
-  // The batch of a training step: batch_size sequences of at most train_length
-  // tokens, which is at least min_length.
+  // Returns the batch of one training step: batch_size sequences of at most
+  // train_length tokens. Requires train_length >= min_length().
   virtual std::vector<Example> TrainingBatch(uint64_t seed, int64_t step,
                                              int64_t batch_size,
                                              int64_t train_length) const = 0;
-  // The test at a length; comparable between lengths. Sequences have `length`
-  // tokens, or the most below that which the task's structure permits.
+  // Returns the test at a length; results at different lengths are comparable.
+  // Sequences have `length` tokens, or the largest smaller number that the
+  // structure of the task permits.
   virtual std::vector<Example> Test(uint64_t seed, int64_t length,
                                     int64_t train_length) const = 0;
-  // What Test makes, without making it.
+  // Returns the size of Test() without generating it.
   virtual TestSize SizeOfTest(int64_t length, int64_t train_length) const = 0;
   virtual std::unique_ptr<Scorer> MakeScorer(int64_t length,
                                              int64_t train_length) const = 0;
-  virtual LearnedWhen learned_when() const = 0;
-  // OK if the task can be trained or tested at that length: a corpus can be too
-  // short for it. Fields in errors are the task's corpus, such as
-  // `text.corpus`, or `length` if it is less than min_length.
+  virtual LearnedCriterion learned_criterion() const = 0;
+  // Returns OK if the task can be trained and tested at a length. Otherwise the
+  // error names the task's corpus, such as `text.corpus`, if that is too short,
+  // or `length` if it is below min_length().
   virtual absl::Status CheckLength(int64_t length) const = 0;
 };
-
-// `corpus` is used by the tasks text and retrofit; empty: the built-in one.
-// Fields in errors are relative to the contract's TrainedMode, such as
-// `text.corpus`.
-absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name,
-                                               std::string corpus);
-
-// All names, in the order of the contract.
-absl::Span<const absl::string_view> TaskNames();
 
 }  // namespace locus

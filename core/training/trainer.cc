@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "core/parallel/stopper.h"
+#include "core/parallel/cancellation.h"
 #include "core/training/layer_ops.h"
 
 namespace locus {
@@ -16,16 +16,18 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// A batch is split into so many shares, whatever the number of threads.
-constexpr int64_t kShares = 8;
-// Sequences go through the model together while they have so many tokens at
-// most, longer ones alone: enough to keep products busy, few enough to stay in
-// a cache.
+// Number of shards of a batch. Independent of the number of threads, so that
+// sums are rounded alike.
+constexpr int64_t kShardCount = 8;
+// Maximum number of tokens of the sequences that go through the model together;
+// longer sequences go alone. Large enough for efficient matrix products, small
+// enough for the activations to stay in the cache.
 constexpr int64_t kGroupTokens = 64;
-// Answers to a test that are held until it is their turn.
-constexpr int64_t kHeld = 32;
-// Parameters that are summed and moved together.
-constexpr int64_t kChunk = 8192;
+// Number of examples of a test that are run at a time. Their logits are
+// buffered, to be delivered in order.
+constexpr int64_t kBufferedExamples = 32;
+// Number of parameters that are summed by one task of the pool.
+constexpr int64_t kParameterChunk = 8192;
 
 template <typename T>
 AlignedBuffer<T> Zeros(int64_t count) {
@@ -34,15 +36,7 @@ AlignedBuffer<T> Zeros(int64_t count) {
   return buffer;
 }
 
-int64_t TargetCount(absl::Span<const Example> batch) {
-  int64_t count = 0;
-  for (const Example& e : batch) {
-    count += static_cast<int64_t>(e.targets.size());
-  }
-  return count;
-}
-
-// How many of the sequences go first.
+// Number of leading sequences that go through the model together.
 size_t GroupSize(absl::Span<const Example> sequences) {
   int64_t tokens = 0;
   size_t count = 0;
@@ -56,21 +50,24 @@ size_t GroupSize(absl::Span<const Example> sequences) {
 
 }  // namespace
 
-double TrainerOptions::RateAt(int64_t step) const {
+double TrainerOptions::LearningRateAt(int64_t step) const {
   if (step < warmup_step_count) {
     return learning_rate * static_cast<double>(step + 1) /
            static_cast<double>(warmup_step_count);
   }
-  const double rest = static_cast<double>(step_count - warmup_step_count);
-  const double share =
-      rest <= 0 ? 1 : static_cast<double>(step - warmup_step_count) / rest;
-  return learning_rate * 0.5 * (1 + std::cos(kPi * std::min(share, 1.0)));
+  const double decay_steps =
+      static_cast<double>(step_count - warmup_step_count);
+  const double progress =
+      decay_steps <= 0
+          ? 1
+          : static_cast<double>(step - warmup_step_count) / decay_steps;
+  return learning_rate * 0.5 * (1 + std::cos(kPi * std::min(progress, 1.0)));
 }
 
-// What one share of a batch works with.
+// Scratch memory and gradient of one shard of a batch.
 template <typename T>
-struct Trainer<T>::Share {
-  explicit Share(const TransformerShape& shape) : pass(shape) {}
+struct Trainer<T>::Shard {
+  explicit Shard(const TransformerShape& shape) : pass(shape) {}
 
   TransformerPass<T> pass;
   TransformerGradient<T> gradient;
@@ -104,9 +101,9 @@ Trainer<T>::Trainer(const TransformerShape& shape, const ModelScheme& scheme,
       positions_(std::move(positions)),
       moment1_(Zeros<T>(weights_.layout().size())),
       moment2_(Zeros<T>(weights_.layout().size())) {
-  for (int64_t n = 0; n < kShares; ++n) {
-    shares_.push_back(std::make_unique<Share>(shape));
-    shares_.back()->gradient.parameters = Zeros<T>(weights_.layout().size());
+  for (int64_t n = 0; n < kShardCount; ++n) {
+    shards_.push_back(std::make_unique<Shard>(shape));
+    shards_.back()->gradient.parameters = Zeros<T>(weights_.layout().size());
   }
   const auto& own = weights_.layout().pieces()[weights_.layout().scheme];
   positions_->CopyParametersTo(weights_.parameters().data() + own.start);
@@ -121,7 +118,7 @@ void Trainer<T>::CopySchemeParameters(ModelPositions<T>* positions) const {
 }
 
 template <typename T>
-std::vector<int64_t> Trainer<T>::DrawnPositions(
+std::vector<int64_t> Trainer<T>::RandomPositions(
     const Randomization& randomization, absl::string_view purpose,
     int64_t number, int64_t length) const {
   RandomStream stream(seed_,
@@ -132,60 +129,62 @@ std::vector<int64_t> Trainer<T>::DrawnPositions(
 
 template <typename T>
 absl::StatusOr<double> Trainer<T>::ComputeGradient(
-    absl::Span<const Example> batch, ThreadPool& pool, const StopCheck& stop) {
+    absl::Span<const Example> batch, ThreadPool& pool,
+    const CancellationCheck& stop) {
   weights_.Pack(pool, /*for_backward=*/true);
   packed_ = true;
   if (scheme_.randomization) {
-    positions_->Place(DrawnPositions(*scheme_.randomization, "training", step_,
-                                     train_length_));
+    positions_->SetPositions(RandomPositions(*scheme_.randomization, "training",
+                                             step_, train_length_));
   }
   CopySchemeParameters(positions_.get());
   const int64_t target_count = TargetCount(batch);
   const double target_weight = 1.0 / static_cast<double>(target_count);
   const int64_t size = static_cast<int64_t>(batch.size());
-  Stopper stopper(stop);
-  pool.ParallelFor(kShares, [&](int64_t n) {
-    Share& share = *shares_[n];
-    share.loss = 0;
-    std::fill_n(share.gradient.parameters.get(), weights_.layout().size(),
+  CancellationState cancellation(stop);
+  pool.ParallelFor(kShardCount, [&](int64_t n) {
+    Shard& shard = *shards_[n];
+    shard.loss = 0;
+    std::fill_n(shard.gradient.parameters.get(), weights_.layout().size(),
                 T(0));
-    positions_->Clear(&share.gradient.positions);
-    Interruption interruption(&stopper);
-    auto left = batch.subspan(n * size / kShares,
-                              (n + 1) * size / kShares - n * size / kShares);
-    while (!left.empty()) {
-      if (stopper.ShouldStop()) return;
-      const size_t group = GroupSize(left);
-      share.loss +=
-          share.pass.Backward(weights_, *positions_, left.subspan(0, group),
-                              target_weight, &share.gradient, &interruption);
-      left.remove_prefix(group);
+    positions_->Clear(&shard.gradient.positions);
+    PeriodicCheck periodic_check(&cancellation);
+    auto remaining =
+        batch.subspan(n * size / kShardCount,
+                      (n + 1) * size / kShardCount - n * size / kShardCount);
+    while (!remaining.empty()) {
+      if (cancellation.ShouldStop()) return;
+      const size_t group = GroupSize(remaining);
+      shard.loss += shard.pass.Backward(
+          weights_, *positions_, remaining.subspan(0, group), target_weight,
+          &shard.gradient, &periodic_check);
+      remaining.remove_prefix(group);
     }
   });
-  LOCUS_RETURN_IF_ERROR(stopper.status());
-  SumShares(pool);
+  LOCUS_RETURN_IF_ERROR(cancellation.status());
+  SumShards(pool);
   AddSchemeGradient();
   double loss = 0;
-  for (const auto& share : shares_) loss += share->loss;
+  for (const auto& shard : shards_) loss += shard->loss;
   return loss * target_weight;
 }
 
-// All into the first.
 template <typename T>
-void Trainer<T>::SumShares(ThreadPool& pool) {
-  const Rows<T>& rows = RowFunctions<T>();
+void Trainer<T>::SumShards(ThreadPool& pool) {
+  const LayerOps<T>& ops = GetLayerOps<T>();
   const int64_t size = weights_.layout().size();
-  TransformerGradient<T>& total = shares_[0]->gradient;
-  pool.ParallelFor((size + kChunk - 1) / kChunk, [&](int64_t chunk) {
-    const int64_t start = chunk * kChunk;
-    const int64_t count = std::min(kChunk, size - start);
-    for (int64_t n = 1; n < kShares; ++n) {
-      rows.Add(shares_[n]->gradient.parameters.get() + start,
-               total.parameters.get() + start, count);
-    }
-  });
-  for (int64_t n = 1; n < kShares; ++n) {
-    positions_->Sum(shares_[n]->gradient.positions, &total.positions);
+  TransformerGradient<T>& total = shards_[0]->gradient;
+  pool.ParallelFor(
+      (size + kParameterChunk - 1) / kParameterChunk, [&](int64_t chunk) {
+        const int64_t start = chunk * kParameterChunk;
+        const int64_t count = std::min(kParameterChunk, size - start);
+        for (int64_t n = 1; n < kShardCount; ++n) {
+          ops.Add(shards_[n]->gradient.parameters.get() + start,
+                  total.parameters.get() + start, count);
+        }
+      });
+  for (int64_t n = 1; n < kShardCount; ++n) {
+    positions_->Sum(shards_[n]->gradient.positions, &total.positions);
   }
 }
 
@@ -193,7 +192,7 @@ template <typename T>
 void Trainer<T>::AddSchemeGradient() {
   const auto& own = weights_.layout().pieces()[weights_.layout().scheme];
   std::vector<double> gradient(own.size(), 0.0);
-  TransformerGradient<T>& total = shares_[0]->gradient;
+  TransformerGradient<T>& total = shards_[0]->gradient;
   positions_->Backward(total.positions, absl::MakeSpan(gradient));
   std::copy(gradient.begin(), gradient.end(),
             total.parameters.get() + own.start);
@@ -202,10 +201,10 @@ void Trainer<T>::AddSchemeGradient() {
 template <typename T>
 absl::StatusOr<double> Trainer<T>::Gradient(absl::Span<const Example> batch,
                                             ThreadPool& pool,
-                                            const StopCheck& stop,
+                                            const CancellationCheck& stop,
                                             std::vector<double>* gradient) {
   LOCUS_ASSIGN_OR_RETURN(const double loss, ComputeGradient(batch, pool, stop));
-  const T* const total = shares_[0]->gradient.parameters.get();
+  const T* const total = shards_[0]->gradient.parameters.get();
   gradient->assign(total, total + weights_.layout().size());
   return loss;
 }
@@ -213,35 +212,37 @@ absl::StatusOr<double> Trainer<T>::Gradient(absl::Span<const Example> batch,
 template <typename T>
 absl::StatusOr<double> Trainer<T>::Step(absl::Span<const Example> batch,
                                         ThreadPool& pool,
-                                        const StopCheck& stop) {
+                                        const CancellationCheck& stop) {
   LOCUS_ASSIGN_OR_RETURN(const double loss, ComputeGradient(batch, pool, stop));
-  const Rows<T>& rows = RowFunctions<T>();
-  T* const gradient = shares_[0]->gradient.parameters.get();
+  const LayerOps<T>& ops = GetLayerOps<T>();
+  T* const gradient = shards_[0]->gradient.parameters.get();
   double squares = 0;
-  for (int64_t start = 0; start < weights_.layout().size(); start += kChunk) {
-    squares += rows.SquareSum(
-        gradient + start, std::min(kChunk, weights_.layout().size() - start));
+  for (int64_t start = 0; start < weights_.layout().size();
+       start += kParameterChunk) {
+    squares += ops.SumOfSquares(
+        gradient + start,
+        std::min(kParameterChunk, weights_.layout().size() - start));
   }
   const double norm = std::sqrt(squares);
   const int64_t step = step_++;
-  // A gradient that is not a number moves nothing.
+  // A gradient that is not finite does not change the parameters.
   if (!std::isfinite(norm)) return loss;
 
-  const double rate = options_.RateAt(step);
+  const double rate = options_.LearningRateAt(step);
   const double t = static_cast<double>(step + 1);
-  AdamStep<T> adam;
-  adam.rate = static_cast<T>(rate);
-  adam.correction1 = static_cast<T>(1 / (1 - std::pow(kAdamBeta1, t)));
-  adam.correction2 = static_cast<T>(1 / (1 - std::pow(kAdamBeta2, t)));
-  adam.gradient_factor = static_cast<T>(
+  AdamWStep<T> adam;
+  adam.learning_rate = static_cast<T>(rate);
+  adam.bias_correction1 = static_cast<T>(1 / (1 - std::pow(kAdamBeta1, t)));
+  adam.bias_correction2 = static_cast<T>(1 / (1 - std::pow(kAdamBeta2, t)));
+  adam.clip_factor = static_cast<T>(
       norm > options_.clip_norm ? options_.clip_norm / norm : 1.0);
   const auto pieces = weights_.layout().pieces();
   pool.ParallelFor(static_cast<int64_t>(pieces.size()), [&](int64_t n) {
     const auto& piece = pieces[n];
-    AdamStep<T> own = adam;
-    own.decay =
+    AdamWStep<T> piece_step = adam;
+    piece_step.weight_decay =
         piece.decays ? static_cast<T>(rate * options_.weight_decay) : T(0);
-    rows.Adam(own, gradient + piece.start, moment1_.get() + piece.start,
+    ops.AdamW(piece_step, gradient + piece.start, moment1_.get() + piece.start,
               moment2_.get() + piece.start,
               weights_.parameters().data() + piece.start, piece.size());
   });
@@ -250,10 +251,11 @@ absl::StatusOr<double> Trainer<T>::Step(absl::Span<const Example> batch,
 }
 
 template <typename T>
-absl::Status Trainer<T>::TestAs(const ModelScheme& scheme,
-                                absl::Span<const Example> examples,
-                                ThreadPool& pool, const StopCheck& stop,
-                                const Answer& answer) {
+absl::Status Trainer<T>::TestWithScheme(const ModelScheme& scheme,
+                                        absl::Span<const Example> examples,
+                                        ThreadPool& pool,
+                                        const CancellationCheck& stop,
+                                        const LogitsCallback& on_logits) {
   int64_t length = 1;
   for (const Example& e : examples) {
     length = std::max(length, static_cast<int64_t>(e.tokens.size()));
@@ -264,22 +266,22 @@ absl::Status Trainer<T>::TestAs(const ModelScheme& scheme,
           scheme, weights_.shape(), length,
           scheme.randomizes_tests ? scheme.randomization->maximum : 0));
   if (scheme.randomizes_tests) {
-    positions->Place(
-        DrawnPositions(*scheme.randomization, "test", length, length));
+    positions->SetPositions(
+        RandomPositions(*scheme.randomization, "test", length, length));
   }
   CopySchemeParameters(positions.get());
   if (!packed_) weights_.Pack(pool, /*for_backward=*/false);
   packed_ = true;
 
-  // As many passes as there are threads at work.
+  // Passes that no thread is using; at most one is created per thread.
   std::mutex mutex;
   std::vector<std::unique_ptr<TransformerPass<T>>> idle;
-  Stopper stopper(stop);
-  std::vector<std::vector<float>> logits(kHeld);
-  for (size_t first = 0; first < examples.size(); first += kHeld) {
-    const auto some = examples.subspan(first, kHeld);
-    pool.ParallelFor(static_cast<int64_t>(some.size()), [&](int64_t n) {
-      if (stopper.ShouldStop()) return;
+  CancellationState cancellation(stop);
+  std::vector<std::vector<float>> logits(kBufferedExamples);
+  for (size_t first = 0; first < examples.size(); first += kBufferedExamples) {
+    const auto chunk = examples.subspan(first, kBufferedExamples);
+    pool.ParallelFor(static_cast<int64_t>(chunk.size()), [&](int64_t n) {
+      if (cancellation.ShouldStop()) return;
       std::unique_ptr<TransformerPass<T>> pass;
       {
         const std::lock_guard lock(mutex);
@@ -291,9 +293,9 @@ absl::Status Trainer<T>::TestAs(const ModelScheme& scheme,
       if (pass == nullptr) {
         pass = std::make_unique<TransformerPass<T>>(weights_.shape());
       }
-      Interruption interruption(&stopper);
+      PeriodicCheck periodic_check(&cancellation);
       const MatrixView<const T> rows =
-          pass->Forward(weights_, *positions, some[n], &interruption);
+          pass->Forward(weights_, *positions, chunk[n], &periodic_check);
       logits[n].resize(rows.rows * rows.columns);
       for (int64_t i = 0; i < rows.rows; ++i) {
         std::copy_n(rows.row(i), rows.columns,
@@ -302,8 +304,8 @@ absl::Status Trainer<T>::TestAs(const ModelScheme& scheme,
       const std::lock_guard lock(mutex);
       idle.push_back(std::move(pass));
     });
-    LOCUS_RETURN_IF_ERROR(stopper.status());
-    for (size_t n = 0; n < some.size(); ++n) answer(some[n], logits[n]);
+    LOCUS_RETURN_IF_ERROR(cancellation.status());
+    for (size_t n = 0; n < chunk.size(); ++n) on_logits(chunk[n], logits[n]);
   }
   return absl::OkStatus();
 }
@@ -313,10 +315,10 @@ int64_t Trainer<T>::TrainingBytes(const TransformerShape& shape,
                                   int64_t train_length, int64_t scheme_size) {
   const int64_t parameters = TransformerLayout(shape, scheme_size).size() *
                              static_cast<int64_t>(sizeof(T));
-  const int64_t share = parameters + TransformerPass<T>::BackwardBytes(
-                                         shape, train_length, kGroupTokens);
-  // Parameters, two moments, and two packed copies.
-  return kShares * share + 6 * parameters;
+  const int64_t per_shard = parameters + TransformerPass<T>::BackwardBytes(
+                                             shape, train_length, kGroupTokens);
+  // Parameters, two moments and two packed copies, rounded up for padding.
+  return kShardCount * per_shard + 6 * parameters;
 }
 
 template <typename T>
@@ -324,21 +326,22 @@ int64_t Trainer<T>::TestBytes(const TransformerShape& shape, int64_t length,
                               int64_t target_count, int thread_count) {
   return thread_count *
              TransformerPass<T>::ForwardBytes(shape, length, target_count) +
-         kHeld * target_count * shape.vocabulary_size *
+         kBufferedExamples * target_count * shape.vocabulary_size *
              static_cast<int64_t>(sizeof(float));
 }
 
 template <typename T>
 int64_t Trainer<T>::TableBytes(const TransformerShape& shape,
                                int64_t train_length, int64_t longest) {
-  return kShares * PositionTables<T>::Bytes(shape, train_length) +
+  return kShardCount * PositionTables<T>::Bytes(shape, train_length) +
          PositionTables<T>::Bytes(shape, longest);
 }
 
 template <typename T>
 int64_t Trainer<T>::PairwiseBytes(const TransformerShape& shape,
                                   int64_t train_length, int64_t longest) {
-  return (kShares + 1) * PositionTables<T>::PairwiseBytes(shape, train_length) +
+  return (kShardCount + 1) *
+             PositionTables<T>::PairwiseBytes(shape, train_length) +
          PositionTables<T>::PairwiseBytes(shape, longest);
 }
 

@@ -19,15 +19,8 @@ int64_t TokenCount(absl::Span<const Example> examples) {
   return count;
 }
 
-int64_t TargetCount(absl::Span<const Example> examples) {
-  int64_t count = 0;
-  for (const Example& e : examples) {
-    count += static_cast<int64_t>(e.targets.size());
-  }
-  return count;
-}
-
-// body(row among all targets, row among all tokens, target).
+// Calls body(index among all targets, index among all tokens, target) for each
+// target.
 template <typename Body>
 void ForEachTarget(absl::Span<const Example> examples, Body body) {
   int64_t first = 0;
@@ -46,16 +39,17 @@ void CopyRows(MatrixView<const T> from, MatrixView<T> to) {
   }
 }
 
-// c = a b or c += a b, some rows at a time.
+// c = a b or c += a b, in blocks of rows between which cancellation is polled.
 template <typename T>
 void MultiplyRows(MatrixView<const T> a, const PackedMatrix<T>& b,
-                  MatrixView<T> c, Into into, Interruption* interruption) {
-  constexpr int64_t kRows = 1020;  // of tiles of 6 and of 12
+                  MatrixView<T> c, Accumulate into,
+                  PeriodicCheck* periodic_check) {
+  constexpr int64_t kRows = 1020;  // a multiple of tiles of 6 and of 12 rows
   for (int64_t first = 0; first < a.rows; first += kRows) {
     const int64_t count = std::min(kRows, a.rows - first);
-    if (interruption->After(2.0 * static_cast<double>(count) *
-                            static_cast<double>(a.columns) *
-                            static_cast<double>(c.columns))) {
+    if (periodic_check->After(2.0 * static_cast<double>(count) *
+                              static_cast<double>(a.columns) *
+                              static_cast<double>(c.columns))) {
       return;
     }
     Multiply<T>(a.Rows(first, count), b, c.Rows(first, count), into);
@@ -96,8 +90,8 @@ TransformerLayout::TransformerLayout(const TransformerShape& shape,
                    .rows = shape.vocabulary_size,
                    .columns = d,
                    .deviation = 0.25});
-  // What is added to the residual stream, so that its size does not grow with
-  // the number of layers.
+  // Scale of the projections that write to the residual stream, so that its
+  // variance does not grow with the number of layers (Radford et al., 2019).
   const double residual =
       1 / std::sqrt(2 * static_cast<double>(shape.layer_count));
   for (int64_t l = 0; l < shape.layer_count; ++l) {
@@ -120,7 +114,7 @@ TransformerLayout::TransformerLayout(const TransformerShape& shape,
 }
 
 int TransformerLayout::Add(Piece piece) {
-  constexpr int64_t kAlignment = 32;  // numbers
+  constexpr int64_t kAlignment = 32;  // elements
   piece.start = size_;
   size_ += (piece.size() + kAlignment - 1) / kAlignment * kAlignment;
   pieces_.push_back(std::move(piece));
@@ -171,18 +165,18 @@ void TransformerWeights<T>::Pack(ThreadPool& pool, bool for_backward) {
 template class TransformerWeights<float>;
 template class TransformerWeights<double>;
 
-// What one layer's forward pass leaves for the backward one.
+// Activations of one layer, kept by the forward pass for the backward pass.
 template <typename T>
 struct TransformerPass<T>::LayerState {
-  Matrix<T> x;                     // what came in
-  Matrix<T> h1;                    // normalized
+  Matrix<T> x;                     // input of the layer
+  Matrix<T> h1;                    // x normalized
   Matrix<T> qkv;                   // rotated and scaled
-  std::vector<Matrix<T>> weights;  // of attention, one for each sequence
-  Matrix<T> mixed;                 // what attention yields
-  Matrix<T> middle;                // after attention
-  Matrix<T> h2;                    // normalized
-  Matrix<T> active;                // after the activation
-  Matrix<T> wide;                  // its derivative
+  std::vector<Matrix<T>> weights;  // attention weights of each sequence
+  Matrix<T> attended;              // output of attention, before wo
+  Matrix<T> x_mid;                 // residual stream after attention
+  Matrix<T> h2;                    // x_mid normalized
+  Matrix<T> activated;             // output of the GELU
+  Matrix<T> hidden;                // input of the GELU, then its derivative
   std::vector<T> statistics1, statistics2;
 };
 
@@ -200,13 +194,14 @@ TransformerPass<T>::~TransformerPass() = default;
 template <typename T>
 MatrixView<const T> TransformerPass<T>::Forward(
     const TransformerWeights<T>& weights, const ModelPositions<T>& positions,
-    const Example& example, Interruption* interruption) {
+    const Example& example, PeriodicCheck* periodic_check) {
   const absl::Span<const Example> examples(&example, 1);
   Embed(weights, positions, examples);
   for (int64_t l = 0; l < shape_.layer_count; ++l) {
-    RunLayer(weights, positions, examples, l, /*keep=*/false, interruption);
+    RunLayer(weights, positions, examples, l, /*for_backward=*/false,
+             periodic_check);
   }
-  Read(weights, examples, interruption);
+  ComputeLogits(weights, examples, periodic_check);
   return logits_.view();
 }
 
@@ -216,28 +211,29 @@ double TransformerPass<T>::Backward(const TransformerWeights<T>& weights,
                                     absl::Span<const Example> examples,
                                     double target_weight,
                                     TransformerGradient<T>* gradient,
-                                    Interruption* interruption) {
+                                    PeriodicCheck* periodic_check) {
   Embed(weights, positions, examples);
   for (int64_t l = 0; l < shape_.layer_count; ++l) {
-    RunLayer(weights, positions, examples, l, /*keep=*/true, interruption);
+    RunLayer(weights, positions, examples, l, /*for_backward=*/true,
+             periodic_check);
   }
-  Read(weights, examples, interruption);
-  if (interruption->stopped()) return 0;
+  ComputeLogits(weights, examples, periodic_check);
+  if (periodic_check->stopped()) return 0;
 
-  const Rows<T>& rows = RowFunctions<T>();
+  const LayerOps<T>& ops = GetLayerOps<T>();
   const MatrixView<T> logits = logits_.view();
   double loss = 0;
   ForEachTarget(examples, [&](int64_t n, int64_t, const Target& target) {
     T* const row = logits.row(n);
-    rows.Softmax(row, nullptr, logits.columns);
+    ops.Softmax(row, nullptr, logits.columns);
     loss -= std::log(std::max(static_cast<double>(row[target.token]), 1e-30));
     row[target.token] -= T(1);
-    rows.Scale(static_cast<T>(target_weight), row, logits.columns);
+    ops.Scale(static_cast<T>(target_weight), row, logits.columns);
   });
 
-  ReadBackward(weights, examples, gradient->parameters.get());
+  LogitsBackward(weights, examples, gradient->parameters.get());
   for (int64_t l = shape_.layer_count - 1; l >= 0; --l) {
-    LayerBackward(weights, positions, examples, l, gradient, interruption);
+    LayerBackward(weights, positions, examples, l, gradient, periodic_check);
   }
   EmbedBackward(weights, positions, examples, gradient);
   return loss;
@@ -263,102 +259,107 @@ template <typename T>
 void TransformerPass<T>::RunLayer(const TransformerWeights<T>& weights,
                                   const ModelPositions<T>& positions,
                                   absl::Span<const Example> examples,
-                                  int64_t index, bool keep,
-                                  Interruption* interruption) {
-  if (interruption->stopped()) return;
-  const Rows<T>& rows = RowFunctions<T>();
+                                  int64_t index, bool for_backward,
+                                  PeriodicCheck* periodic_check) {
+  if (periodic_check->stopped()) return;
+  const LayerOps<T>& ops = GetLayerOps<T>();
   const auto& layer = weights.layout().layers[index];
-  LayerState& state = *layers_[keep ? index : 0];
+  LayerState& state = *layers_[for_backward ? index : 0];
   const MatrixView<T> x = x_.view();
   const int64_t count = x.rows;
   const int64_t dim = shape_.dim;
 
   state.statistics1.resize(2 * count);
   state.statistics2.resize(2 * count);
-  if (keep) CopyRows<T>(x, state.x.Resize(count, dim));
+  if (for_backward) CopyRows<T>(x, state.x.Resize(count, dim));
   const MatrixView<T> h1 = state.h1.Resize(count, dim);
-  rows.Normalize(x, weights.data(layer.gain1), weights.data(layer.shift1), h1,
-                 state.statistics1.data());
+  ops.LayerNorm(x, weights.data(layer.gain1), weights.data(layer.shift1), h1,
+                state.statistics1.data());
   const MatrixView<T> qkv = state.qkv.Resize(count, 3 * dim);
-  MultiplyRows<T>(h1, weights.packed(layer.wqkv), qkv, Into::kReplace,
-                  interruption);
-  const MatrixView<T> mixed = state.mixed.Resize(count, dim);
-  const auto own = positions.layer(index);
-  if (keep)
+  MultiplyRows<T>(h1, weights.packed(layer.wqkv), qkv, Accumulate::kReplace,
+                  periodic_check);
+  const MatrixView<T> attended = state.attended.Resize(count, dim);
+  const auto layer_positions = positions.layer(index);
+  if (for_backward) {
     state.weights.resize(std::max(state.weights.size(), examples.size()));
+  }
   int64_t first = 0;
   for (size_t s = 0; s < examples.size(); ++s) {
     const int64_t length = static_cast<int64_t>(examples[s].tokens.size());
-    attention_.Forward(own.tables, own.window, qkv.Rows(first, length),
-                       mixed.Rows(first, length),
-                       keep ? &state.weights[s] : nullptr, interruption);
+    attention_.Forward(layer_positions.tables, layer_positions.window,
+                       qkv.Rows(first, length), attended.Rows(first, length),
+                       for_backward ? &state.weights[s] : nullptr,
+                       periodic_check);
     first += length;
   }
-  MultiplyRows<T>(mixed, weights.packed(layer.wo), x, Into::kAdd, interruption);
+  MultiplyRows<T>(attended, weights.packed(layer.wo), x, Accumulate::kAdd,
+                  periodic_check);
 
-  if (keep) CopyRows<T>(x, state.middle.Resize(count, dim));
+  if (for_backward) CopyRows<T>(x, state.x_mid.Resize(count, dim));
   const MatrixView<T> h2 = state.h2.Resize(count, dim);
-  rows.Normalize(x, weights.data(layer.gain2), weights.data(layer.shift2), h2,
-                 state.statistics2.data());
-  const MatrixView<T> wide = state.wide.Resize(count, shape_.feed_forward_dim);
-  MultiplyRows<T>(h2, weights.packed(layer.w1), wide, Into::kReplace,
-                  interruption);
-  const MatrixView<T> active =
-      state.active.Resize(count, shape_.feed_forward_dim);
-  rows.Gelu(wide, active);
-  MultiplyRows<T>(active, weights.packed(layer.w2), x, Into::kAdd,
-                  interruption);
+  ops.LayerNorm(x, weights.data(layer.gain2), weights.data(layer.shift2), h2,
+                state.statistics2.data());
+  const MatrixView<T> hidden =
+      state.hidden.Resize(count, shape_.feed_forward_dim);
+  MultiplyRows<T>(h2, weights.packed(layer.w1), hidden, Accumulate::kReplace,
+                  periodic_check);
+  const MatrixView<T> activated =
+      state.activated.Resize(count, shape_.feed_forward_dim);
+  ops.Gelu(hidden, activated);
+  MultiplyRows<T>(activated, weights.packed(layer.w2), x, Accumulate::kAdd,
+                  periodic_check);
 }
 
 template <typename T>
-void TransformerPass<T>::Read(const TransformerWeights<T>& weights,
-                              absl::Span<const Example> examples,
-                              Interruption* interruption) {
+void TransformerPass<T>::ComputeLogits(const TransformerWeights<T>& weights,
+                                       absl::Span<const Example> examples,
+                                       PeriodicCheck* periodic_check) {
   const auto& layout = weights.layout();
   const int64_t count = TargetCount(examples);
-  const MatrixView<T> read = read_.Resize(count, shape_.dim);
+  const MatrixView<T> target_x = target_x_.Resize(count, shape_.dim);
   ForEachTarget(examples, [&](int64_t n, int64_t row, const Target&) {
-    std::copy_n(x_.view().row(row), shape_.dim, read.row(n));
+    std::copy_n(x_.view().row(row), shape_.dim, target_x.row(n));
   });
-  read_statistics_.resize(2 * count);
-  const MatrixView<T> out = read_out_.Resize(count, shape_.dim);
-  RowFunctions<T>().Normalize(read, weights.data(layout.gain),
-                              weights.data(layout.shift), out,
-                              read_statistics_.data());
+  target_statistics_.resize(2 * count);
+  const MatrixView<T> out = target_norm_.Resize(count, shape_.dim);
+  GetLayerOps<T>().LayerNorm(target_x, weights.data(layout.gain),
+                             weights.data(layout.shift), out,
+                             target_statistics_.data());
   MultiplyRows<T>(out, weights.packed(layout.wout),
-                  logits_.Resize(count, shape_.vocabulary_size), Into::kReplace,
-                  interruption);
+                  logits_.Resize(count, shape_.vocabulary_size),
+                  Accumulate::kReplace, periodic_check);
 }
 
 template <typename T>
-void TransformerPass<T>::ReadBackward(const TransformerWeights<T>& weights,
-                                      absl::Span<const Example> examples,
-                                      T* gradient) {
+void TransformerPass<T>::LogitsBackward(const TransformerWeights<T>& weights,
+                                        absl::Span<const Example> examples,
+                                        T* gradient) {
   const auto& layout = weights.layout();
   const auto grad = [&](int piece) {
     return gradient + layout.pieces()[piece].start;
   };
   const int64_t count = TargetCount(examples);
-  AddTransposedProduct<T>(read_out_.view(), logits_.view(),
+  AddTransposedProduct<T>(target_norm_.view(), logits_.view(),
                           {grad(layout.wout), shape_.dim,
                            shape_.vocabulary_size, shape_.vocabulary_size});
-  const MatrixView<T> d_out = d_dim_.Resize(count, shape_.dim);
+  const MatrixView<T> d_out = d_norm_.Resize(count, shape_.dim);
   Multiply<T>(logits_.view(), weights.transposed(layout.wout), d_out);
-  // Normalized rows are not needed any more: their place takes the gradient.
-  const MatrixView<T> d_read = read_out_.view();
+  // The normalized rows are no longer needed; their memory takes the gradient.
+  const MatrixView<T> d_target_x = target_norm_.view();
   for (int64_t n = 0; n < count; ++n) {
-    std::fill_n(d_read.row(n), shape_.dim, T(0));
+    std::fill_n(d_target_x.row(n), shape_.dim, T(0));
   }
-  RowFunctions<T>().NormalizeBackward(
-      d_out, read_.view(), read_statistics_.data(), weights.data(layout.gain),
-      d_read, grad(layout.gain), grad(layout.shift));
+  GetLayerOps<T>().LayerNormBackward(d_out, target_x_.view(),
+                                     target_statistics_.data(),
+                                     weights.data(layout.gain), d_target_x,
+                                     grad(layout.gain), grad(layout.shift));
 
   const MatrixView<T> d_x = d_x_.Resize(x_.view().rows, shape_.dim);
   for (int64_t i = 0; i < d_x.rows; ++i) {
     std::fill_n(d_x.row(i), shape_.dim, T(0));
   }
   ForEachTarget(examples, [&](int64_t n, int64_t row, const Target&) {
-    RowFunctions<T>().Add(d_read.row(n), d_x.row(row), shape_.dim);
+    GetLayerOps<T>().Add(d_target_x.row(n), d_x.row(row), shape_.dim);
   });
 }
 
@@ -368,9 +369,9 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
                                        absl::Span<const Example> examples,
                                        int64_t index,
                                        TransformerGradient<T>* gradient,
-                                       Interruption* interruption) {
-  if (interruption->stopped()) return;
-  const Rows<T>& rows = RowFunctions<T>();
+                                       PeriodicCheck* periodic_check) {
+  if (periodic_check->stopped()) return;
+  const LayerOps<T>& ops = GetLayerOps<T>();
   const auto& layout = weights.layout();
   const auto& layer = layout.layers[index];
   const auto grad = [&](int piece) {
@@ -384,44 +385,45 @@ void TransformerPass<T>::LayerBackward(const TransformerWeights<T>& weights,
   const MatrixView<T> d_x = d_x_.view();
   const int64_t count = d_x.rows;
 
-  // The products of a layer's backward pass, but for attention.
-  if (interruption->After(
+  // Work of the matrix products of this backward pass, without attention.
+  if (periodic_check->After(
           static_cast<double>(count) * 8 * static_cast<double>(shape_.dim) *
           static_cast<double>(2 * shape_.dim + shape_.feed_forward_dim))) {
     return;
   }
 
-  // x += gelu(normalize(x) w1) w2
-  AddTransposedProduct<T>(state.active.view(), d_x, grad_matrix(layer.w2));
-  const MatrixView<T> d_wide = d_wide_.Resize(count, shape_.feed_forward_dim);
-  Multiply<T>(d_x, weights.transposed(layer.w2), d_wide);
-  rows.Multiply(state.wide.view(), d_wide);
-  AddTransposedProduct<T>(state.h2.view(), d_wide, grad_matrix(layer.w1));
-  const MatrixView<T> d_h = d_dim_.Resize(count, shape_.dim);
-  Multiply<T>(d_wide, weights.transposed(layer.w1), d_h);
-  rows.NormalizeBackward(d_h, state.middle.view(), state.statistics2.data(),
-                         weights.data(layer.gain2), d_x, grad(layer.gain2),
-                         grad(layer.shift2));
+  // x += gelu(layer_norm(x) w1) w2
+  AddTransposedProduct<T>(state.activated.view(), d_x, grad_matrix(layer.w2));
+  const MatrixView<T> d_hidden =
+      d_hidden_.Resize(count, shape_.feed_forward_dim);
+  Multiply<T>(d_x, weights.transposed(layer.w2), d_hidden);
+  ops.Multiply(state.hidden.view(), d_hidden);
+  AddTransposedProduct<T>(state.h2.view(), d_hidden, grad_matrix(layer.w1));
+  const MatrixView<T> d_h = d_norm_.Resize(count, shape_.dim);
+  Multiply<T>(d_hidden, weights.transposed(layer.w1), d_h);
+  ops.LayerNormBackward(d_h, state.x_mid.view(), state.statistics2.data(),
+                        weights.data(layer.gain2), d_x, grad(layer.gain2),
+                        grad(layer.shift2));
 
-  // x += attention(normalize(x)) wo
-  AddTransposedProduct<T>(state.mixed.view(), d_x, grad_matrix(layer.wo));
+  // x += attention(layer_norm(x)) wo
+  AddTransposedProduct<T>(state.attended.view(), d_x, grad_matrix(layer.wo));
   Multiply<T>(d_x, weights.transposed(layer.wo), d_h);
   const MatrixView<T> d_qkv = d_qkv_.Resize(count, 3 * shape_.dim);
-  const auto own = positions.layer(index);
+  const auto layer_positions = positions.layer(index);
   int64_t first = 0;
   for (size_t s = 0; s < examples.size(); ++s) {
     const int64_t length = static_cast<int64_t>(examples[s].tokens.size());
-    attention_.Backward(own.tables, state.qkv.view().Rows(first, length),
-                        state.weights[s], d_h.Rows(first, length),
-                        d_qkv.Rows(first, length),
-                        &gradient->positions[own.table], interruption);
+    attention_.Backward(
+        layer_positions.tables, state.qkv.view().Rows(first, length),
+        state.weights[s], d_h.Rows(first, length), d_qkv.Rows(first, length),
+        &gradient->positions[layer_positions.table], periodic_check);
     first += length;
   }
   AddTransposedProduct<T>(state.h1.view(), d_qkv, grad_matrix(layer.wqkv));
   Multiply<T>(d_qkv, weights.transposed(layer.wqkv), d_h);
-  rows.NormalizeBackward(d_h, state.x.view(), state.statistics1.data(),
-                         weights.data(layer.gain1), d_x, grad(layer.gain1),
-                         grad(layer.shift1));
+  ops.LayerNormBackward(d_h, state.x.view(), state.statistics1.data(),
+                        weights.data(layer.gain1), d_x, grad(layer.gain1),
+                        grad(layer.shift1));
 }
 
 template <typename T>
@@ -429,7 +431,7 @@ void TransformerPass<T>::EmbedBackward(const TransformerWeights<T>& weights,
                                        const ModelPositions<T>& positions,
                                        absl::Span<const Example> examples,
                                        TransformerGradient<T>* gradient) {
-  const Rows<T>& rows = RowFunctions<T>();
+  const LayerOps<T>& ops = GetLayerOps<T>();
   const auto& layout = weights.layout();
   T* const embedding =
       gradient->parameters.get() + layout.pieces()[layout.embedding].start;
@@ -437,7 +439,7 @@ void TransformerPass<T>::EmbedBackward(const TransformerWeights<T>& weights,
   for (const Example& e : examples) {
     for (size_t p = 0; p < e.tokens.size(); ++p, ++i) {
       const T* const d_row = d_x_.view().row(i);
-      rows.Add(d_row, embedding + e.tokens[p] * shape_.dim, shape_.dim);
+      ops.Add(d_row, embedding + e.tokens[p] * shape_.dim, shape_.dim);
       positions.AddCodeGradient(static_cast<int64_t>(p), d_row,
                                 &gradient->positions);
     }
@@ -467,8 +469,10 @@ int64_t TransformerPass<T>::BackwardBytes(const TransformerShape& shape,
     return Matrix<T>::Size(rows, columns);
   };
   const int64_t rows = std::max(length, group_tokens);
-  // A long sequence is alone. Of a group of short ones, n of them have at most
-  // 1 / n of the tokens each; padding counts most for the shortest.
+  // Attention weights of one long sequence, and of a group of short ones. The
+  // n-th longest sequence of a group has at most 1 / n of its tokens, so that
+  // all together take less than twice the square of group_tokens. The last term
+  // covers the padding of rows.
   const int64_t weights =
       size(shape.head_count * length, length) +
       2 * size(shape.head_count * group_tokens, group_tokens) +

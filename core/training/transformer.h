@@ -1,12 +1,12 @@
-// A small transformer that can be trained: a pre-LN decoder.
+// A small trainable transformer: a pre-LN decoder (Xiong et al., 2020).
 //
 //   x = embedding[token] + code(position)
-//   each layer:  x += attention(normalize(x)) wo
-//                x += gelu(normalize(x) w1) w2
-//   logits = normalize(x) wout, at the tokens with a target
+//   each layer:  x += attention(layer_norm(x)) wo
+//                x += gelu(layer_norm(x) w1) w2
+//   logits = layer_norm(x) wout, at the tokens with a target
 //
-// Forward and backward are written by hand; tests hold every gradient to
-// central differences. Projections have no biases, and nothing is dropped out.
+// The backward pass is written by hand; tests compare every gradient with
+// central differences. Projections have no biases, and there is no dropout.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/simd/aligned_buffer.h"
-#include "core/simd/matrix.h"
-#include "core/simd/gemm.h"
+#include "core/parallel/cancellation.h"
 #include "core/parallel/thread_pool.h"
-#include "core/parallel/interruption.h"
+#include "core/simd/aligned_buffer.h"
+#include "core/simd/gemm.h"
+#include "core/simd/matrix.h"
 #include "core/training/model_positions.h"
 #include "core/training/self_attention.h"
 #include "core/training/task.h"
@@ -35,20 +35,22 @@ struct TransformerShape {
   bool causal = true;
 
   int64_t head_dim() const { return dim / head_count; }
-  // Multiplications and additions of the forward pass of a sequence. A backward
-  // pass takes twice as many.
+  // Multiplications and additions of the forward pass of one sequence. A
+  // backward pass takes twice as many.
   double ForwardFlops(int64_t length) const;
 };
 
-// Where each tensor of a model lies in the vector of all its parameters.
+// Offsets of the tensors of a model in the vector of all its parameters.
 class TransformerLayout {
  public:
+  // One tensor of the model.
   struct Piece {
     std::string name;
     int64_t rows = 0;
     int64_t columns = 0;
     int64_t start = 0;
-    // Initial values are drawn from N(mean, deviation).
+    // Initial values are drawn from a normal distribution with this mean and
+    // standard deviation.
     double mean = 0;
     double deviation = 0;
     // Whether weight decay applies.
@@ -56,20 +58,24 @@ class TransformerLayout {
 
     int64_t size() const { return rows * columns; }
   };
+  // Indices of the pieces of one layer. gain and shift are the parameters of
+  // layer normalization.
   struct Layer {
-    int gain1, shift1, wqkv, wo, gain2, shift2, w1, w2;  // indices of pieces
+    int gain1, shift1, wqkv, wo, gain2, shift2, w1, w2;
   };
 
-  // `scheme_size`: the number of the scheme's own parameters.
+  // `scheme_size` is the number of learned parameters of the position scheme.
   TransformerLayout(const TransformerShape& shape, int64_t scheme_size);
 
   absl::Span<const Piece> pieces() const { return pieces_; }
+  // Number of parameters, including padding between pieces.
   int64_t size() const { return size_; }
 
+  // Indices of pieces.
   int embedding;
   std::vector<Layer> layers;
   int gain, shift, wout;
-  int scheme;  // the scheme's own
+  int scheme;  // parameters of the position scheme
 
  private:
   int Add(Piece piece);
@@ -78,16 +84,18 @@ class TransformerLayout {
   int64_t size_ = 0;
 };
 
-// The parameters, and the weights packed for products. T is float or double.
+// The parameters of a model, and its matrices packed for products. T is float
+// or double.
 template <typename T>
 class TransformerWeights {
  public:
   TransformerWeights(const TransformerShape& shape, int64_t scheme_size);
 
-  // Draws all but the scheme's own from streams of the seed, one for each
-  // tensor, so that models agree wherever their shapes do.
+  // Draws all parameters but those of the scheme. Each tensor has a random
+  // stream of its own, so that models with the same seed agree in all tensors
+  // of the same shape.
   void Initialize(uint64_t seed);
-  // Packs the weights for products, after they have changed.
+  // Packs the matrices for products. Call it after parameters have changed.
   void Pack(ThreadPool& pool, bool for_backward);
 
   const TransformerShape& shape() const { return shape_; }
@@ -115,38 +123,41 @@ class TransformerWeights {
   std::vector<PackedMatrix<T>> transposed_;  // by piece; for backward
 };
 
-// The gradient of a loss: one number for each parameter, and for the rows of
-// the position tables, from which the scheme's own follow.
+// Gradient of a loss with respect to the parameters and to the rows of the
+// position tables. ModelPositions::Backward() turns the latter into gradients
+// of the scheme's parameters.
 template <typename T>
 struct TransformerGradient {
   AlignedBuffer<T> parameters;
   typename ModelPositions<T>::Gradient positions;
 };
 
-// One thread's passes through a model. Keeps its scratch between calls. What a
-// pass that was interrupted leaves is worthless.
+// Forward and backward passes of one thread. Reuses its scratch memory between
+// calls. After a cancellation, results are incomplete and must be discarded.
 template <typename T>
 class TransformerPass {
  public:
   explicit TransformerPass(const TransformerShape& shape);
   ~TransformerPass();
 
-  // Logits at the targets: [targets, vocabulary_size]. Valid until the next
-  // call.
+  // Returns the logits at the targets: [targets, vocabulary_size]. Valid until
+  // the next call.
   MatrixView<const T> Forward(const TransformerWeights<T>& weights,
                               const ModelPositions<T>& positions,
                               const Example& example,
-                              Interruption* interruption);
+                              PeriodicCheck* periodic_check);
 
-  // The cross entropy of all targets of some sequences, summed; adds
-  // target_weight times its gradient to `gradient`.
+  // Returns the cross-entropy, summed over all targets of the examples. Adds
+  // its gradient, multiplied by target_weight, to `gradient`.
   double Backward(const TransformerWeights<T>& weights,
                   const ModelPositions<T>& positions,
                   absl::Span<const Example> examples, double target_weight,
-                  TransformerGradient<T>* gradient, Interruption* interruption);
+                  TransformerGradient<T>* gradient,
+                  PeriodicCheck* periodic_check);
 
-  // The bytes a pass holds at most after sequences of so many tokens, alone or
-  // in groups of so many.
+  // Upper bounds of the memory of a pass, in bytes, after sequences of `length`
+  // tokens. Backward() also takes groups of shorter sequences with up to
+  // group_tokens tokens together.
   static int64_t ForwardBytes(const TransformerShape& shape, int64_t length,
                               int64_t target_count);
   static int64_t BackwardBytes(const TransformerShape& shape, int64_t length,
@@ -158,19 +169,22 @@ class TransformerPass {
   void Embed(const TransformerWeights<T>& weights,
              const ModelPositions<T>& positions,
              absl::Span<const Example> examples);
+  // Runs one layer. With for_backward, keeps the activations that
+  // LayerBackward() needs.
   void RunLayer(const TransformerWeights<T>& weights,
                 const ModelPositions<T>& positions,
-                absl::Span<const Example> examples, int64_t index, bool keep,
-                Interruption* interruption);
-  void Read(const TransformerWeights<T>& weights,
-            absl::Span<const Example> examples, Interruption* interruption);
-  void ReadBackward(const TransformerWeights<T>& weights,
-                    absl::Span<const Example> examples, T* gradient);
+                absl::Span<const Example> examples, int64_t index,
+                bool for_backward, PeriodicCheck* periodic_check);
+  void ComputeLogits(const TransformerWeights<T>& weights,
+                     absl::Span<const Example> examples,
+                     PeriodicCheck* periodic_check);
+  void LogitsBackward(const TransformerWeights<T>& weights,
+                      absl::Span<const Example> examples, T* gradient);
   void LayerBackward(const TransformerWeights<T>& weights,
                      const ModelPositions<T>& positions,
                      absl::Span<const Example> examples, int64_t index,
                      TransformerGradient<T>* gradient,
-                     Interruption* interruption);
+                     PeriodicCheck* periodic_check);
   void EmbedBackward(const TransformerWeights<T>& weights,
                      const ModelPositions<T>& positions,
                      absl::Span<const Example> examples,
@@ -179,15 +193,15 @@ class TransformerPass {
   const TransformerShape shape_;
   SelfAttention<T> attention_;
   std::vector<std::unique_ptr<LayerState>> layers_;
-  Matrix<T> x_;         // [tokens, dim], the residual stream
-  Matrix<T> d_x_;       // its gradient
-  Matrix<T> read_;      // [targets, dim], the rows with a target
-  Matrix<T> read_out_;  // the same, normalized
-  Matrix<T> logits_;    // [targets, vocabulary_size]
-  std::vector<T> read_statistics_;
-  Matrix<T> d_wide_;  // gradients of inner rows
-  Matrix<T> d_dim_;
-  Matrix<T> d_qkv_;
+  Matrix<T> x_;            // [tokens, dim], the residual stream
+  Matrix<T> d_x_;          // gradient of x_
+  Matrix<T> target_x_;     // [targets, dim], the rows of x_ with a target
+  Matrix<T> target_norm_;  // [targets, dim], target_x_ normalized
+  Matrix<T> logits_;       // [targets, vocabulary_size]
+  std::vector<T> target_statistics_;
+  Matrix<T> d_hidden_;  // [tokens, feed_forward_dim]
+  Matrix<T> d_norm_;    // [tokens, dim], gradient of normalized rows
+  Matrix<T> d_qkv_;     // [tokens, 3 dim]
 };
 
 }  // namespace locus

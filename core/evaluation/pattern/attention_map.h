@@ -1,25 +1,27 @@
-// The attention map of one head, small enough to look at.
+// Attention map of one head, averaged over blocks to a size that can be
+// plotted.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "core/evaluation/pattern/head_rows.h"
+#include "core/evaluation/pattern/head_attention.h"
 
 namespace locus {
 
-// Weights averaged over blocks of keys, query by query, then over blocks of
-// queries. Different queries may be set from different threads.
+// Averages attention weights over blocks of keys, query by query, and then over
+// blocks of queries. SetQuery() may be called from several threads for
+// different queries.
 class AttentionMap {
  public:
-  // [size, size], size being the smaller of both.
+  // The map has size [min(length, map_size), min(length, map_size)].
   AttentionMap(int64_t length, int64_t map_size);
 
   int64_t size() const { return size_; }
 
   void SetQuery(const QueryRow& row, const std::vector<double>& weights);
 
-  // target: [size, size]
+  // Writes the map to target: [size, size]. All queries must have been set.
   void Write(float* target) const;
 
  private:

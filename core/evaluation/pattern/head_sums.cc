@@ -26,12 +26,12 @@ void HeadSums::AddQuery(const QueryRow& row, int64_t train_length,
   const int64_t window = std::max<int64_t>(train_length / 2, 1);
   double nats = 0;
   for (int64_t j = 0; j < row.visible; ++j) {
-    const int64_t apart = std::abs(row.query - j);
-    // -ln(weight), but finite.
+    const int64_t distance_to_key = std::abs(row.query - j);
+    // -ln(weight), computed so that weights of zero do not give infinity.
     nats += weights[j] * (row.log_sum_exp - scores[j]);
-    if (apart < window) window_mass += weights[j];
-    distance += weights[j] * static_cast<double>(apart);
-    const bool near = apart < train_length;
+    if (distance_to_key < window) window_mass += weights[j];
+    distance += weights[j] * static_cast<double>(distance_to_key);
+    const bool near = distance_to_key < train_length;
     (near ? near_scores : far_scores) += scores[j];
     (near ? near_pairs : far_pairs) += 1;
   }
@@ -46,16 +46,17 @@ double HeadSums::ScoreDrift() const {
   return std::abs(far_scores / far_pairs - near_scores / near_pairs);
 }
 
-HeadSums SumHead(const PatternCall& call, const HeadRows& rows,
-                 AttentionMap* map, ThreadPool& pool, Stopper& stopper) {
-  const int64_t length = call.eval_length;
+HeadSums SumHead(const PatternCase& pattern_case, const HeadAttention& head,
+                 AttentionMap* map, ThreadPool& pool,
+                 CancellationState& cancellation) {
+  const int64_t length = pattern_case.eval_length;
   std::vector<HeadSums> parts(kPatternParts);
   pool.ParallelFor(kPatternParts, [&](int64_t part) {
     std::vector<double> scores(length);
     std::vector<double> weights(length);
-    ForEachInPart(part, length, stopper, [&](int64_t query) {
-      const QueryRow row = rows.Attend(query, scores, weights);
-      parts[part].AddQuery(row, call.train_length, scores, weights);
+    ForEachInPart(part, length, cancellation, [&](int64_t query) {
+      const QueryRow row = head.Attend(query, scores, weights);
+      parts[part].AddQuery(row, pattern_case.train_length, scores, weights);
       if (map != nullptr) map->SetQuery(row, weights);
     });
   });
@@ -64,16 +65,17 @@ HeadSums SumHead(const PatternCall& call, const HeadRows& rows,
   return sums;
 }
 
-double HeadDifference(const PatternCall& call, const HeadRows& a,
-                      const HeadRows& b, ThreadPool& pool, Stopper& stopper) {
-  const int64_t length = call.eval_length;
+double HeadDifference(const PatternCase& pattern_case, const HeadAttention& a,
+                      const HeadAttention& b, ThreadPool& pool,
+                      CancellationState& cancellation) {
+  const int64_t length = pattern_case.eval_length;
   const int64_t count = std::min(length, kMaxSampled);
   std::vector<double> differences(count);
   pool.ParallelFor(kPatternParts, [&](int64_t part) {
     std::vector<double> scores(length);
     std::vector<double> weights_a(length);
     std::vector<double> weights_b(length);
-    ForEachInPart(part, count, stopper, [&](int64_t n) {
+    ForEachInPart(part, count, cancellation, [&](int64_t n) {
       const int64_t query = PartStart(n + 1, length, count) - 1;
       const int64_t visible = a.Attend(query, scores, weights_a).visible;
       b.Attend(query, scores, weights_b);

@@ -9,54 +9,58 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/parallel/stopper.h"
 #include "core/encoding/compiled.h"
 #include "core/evaluation/pattern/attention_map.h"
-#include "core/evaluation/pattern/head_rows.h"
+#include "core/evaluation/pattern/head_attention.h"
 #include "core/evaluation/pattern/head_sums.h"
 #include "core/evaluation/pattern/parts.h"
 #include "core/evaluation/pattern/projections.h"
 #include "core/evaluation/pattern/scheme_measures.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus {
 namespace {
 
-absl::StatusOr<CompiledScheme> CompileFor(const PatternCall& call) {
-  const Scheme& scheme = *call.scheme.scheme;
-  const PatternSettings& settings = call.settings;
+absl::StatusOr<CompiledScheme> CompileScheme(const PatternCase& pattern_case) {
+  const Scheme& scheme = *pattern_case.scheme.scheme;
+  const PatternSettings& settings = pattern_case.settings;
   const bool on_embeddings = scheme.site() == Site::kEmbeddings;
   LOCUS_ASSIGN_OR_RETURN(
       CompiledScheme compiled,
       scheme.Compile({.dim = on_embeddings ? settings.dim
                                            : settings.dim / settings.head_count,
                       .head_count = settings.head_count,
-                      .max_position = call.eval_length - 1}));
+                      .max_position = pattern_case.eval_length - 1}));
   if (IsCausal(compiled) && !settings.causal) {
     return InvalidField(
         absl::StrCat("scheme.", scheme.name()),
-        "has a meaning in causal attention alone, and pattern.causal is false");
+        "is defined for causal attention only, and pattern.causal is false");
   }
   return compiled;
 }
 
 // Measures one cell.
-class Measurement {
+class CellMeasurement {
  public:
-  Measurement(const PatternCall& call, const CompiledScheme& compiled,
-              ThreadPool& pool, const StopCheck& stop)
-      : call_(call), compiled_(compiled), pool_(pool), stopper_(stop) {}
+  CellMeasurement(const PatternCase& pattern_case,
+                  const CompiledScheme& compiled, ThreadPool& pool,
+                  const CancellationCheck& stop)
+      : case_(pattern_case),
+        compiled_(compiled),
+        pool_(pool),
+        cancellation_(stop) {}
 
   absl::StatusOr<EvaluationCell> Run() {
-    cell_.scheme_name = call_.scheme.name;
-    cell_.seed = call_.seed;
-    cell_.eval_length = call_.eval_length;
+    cell_.scheme_name = case_.scheme.name;
+    cell_.seed = case_.seed;
+    cell_.eval_length = case_.eval_length;
     MeasureContent(PatternContent::kDrawn, "");
     MeasureContent(PatternContent::kShared, "_shared");
     for (const auto& [name, value] :
-         MeasureScheme(call_, compiled_, stopper_)) {
+         MeasureScheme(case_, compiled_, cancellation_)) {
       Set(name, value);
     }
-    LOCUS_RETURN_IF_ERROR(stopper_.status());
+    LOCUS_RETURN_IF_ERROR(cancellation_.status());
     return std::move(cell_);
   }
 
@@ -65,23 +69,23 @@ class Measurement {
     if (std::isfinite(value)) cell_.metrics[std::string(name)] = value;
   }
 
-  int64_t head_count() const { return call_.settings.head_count; }
+  int64_t head_count() const { return case_.settings.head_count; }
 
   void MeasureContent(PatternContent content, absl::string_view suffix) {
     const Projections projections =
-        Project(call_, content, &compiled_, pool_, stopper_);
+        Project(case_, content, &compiled_, pool_, cancellation_);
     const bool with_map =
-        content == PatternContent::kDrawn && call_.settings.map_size > 0;
+        content == PatternContent::kDrawn && case_.settings.map_size > 0;
     double entropy = 0;
     double window_mass = 0;
     double distance = 0;
     double drift = 0;
-    for (int64_t h = 0; h < head_count() && !stopper_.ShouldStop(); ++h) {
-      const HeadRows rows(call_, projections, BiasOf(compiled_), h);
+    for (int64_t h = 0; h < head_count() && !cancellation_.ShouldStop(); ++h) {
+      const HeadAttention head(case_, projections, BiasOf(compiled_), h);
       std::optional<AttentionMap> map;
-      if (with_map) map.emplace(call_.eval_length, call_.settings.map_size);
+      if (with_map) map.emplace(case_.eval_length, case_.settings.map_size);
       const HeadSums sums =
-          SumHead(call_, rows, map ? &*map : nullptr, pool_, stopper_);
+          SumHead(case_, head, map ? &*map : nullptr, pool_, cancellation_);
       if (sums.entropy_queries > 0) {
         entropy += sums.entropy / sums.entropy_queries;
       }
@@ -95,7 +99,7 @@ class Measurement {
     Set(absl::StrCat("window_mass", suffix), window_mass / heads);
     Set(absl::StrCat("mean_distance", suffix), distance / heads);
     Set(absl::StrCat("score_drift", suffix), drift / heads);
-    if (content == PatternContent::kShared) MeasureEffect(projections);
+    if (content == PatternContent::kShared) MeasurePositionEffect(projections);
   }
 
   void WriteMap(int64_t head, const AttentionMap& map) {
@@ -110,22 +114,23 @@ class Measurement {
              cell_.attention_map->at(head * size * size));
   }
 
-  void MeasureEffect(const Projections& projections) {
-    const Projections bare =
-        Project(call_, PatternContent::kShared, nullptr, pool_, stopper_);
+  void MeasurePositionEffect(const Projections& projections) {
+    const Projections without_positions =
+        Project(case_, PatternContent::kShared, nullptr, pool_, cancellation_);
     double effect = 0;
-    for (int64_t h = 0; h < head_count() && !stopper_.ShouldStop(); ++h) {
+    for (int64_t h = 0; h < head_count() && !cancellation_.ShouldStop(); ++h) {
       effect += HeadDifference(
-          call_, HeadRows(call_, projections, BiasOf(compiled_), h),
-          HeadRows(call_, bare, nullptr, h), pool_, stopper_);
+          case_, HeadAttention(case_, projections, BiasOf(compiled_), h),
+          HeadAttention(case_, without_positions, nullptr, h), pool_,
+          cancellation_);
     }
     Set("position_effect", effect / static_cast<double>(head_count()));
   }
 
-  const PatternCall& call_;
+  const PatternCase& case_;
   const CompiledScheme& compiled_;
   ThreadPool& pool_;
-  Stopper stopper_;
+  CancellationState cancellation_;
   EvaluationCell cell_;
 };
 
@@ -135,17 +140,17 @@ int64_t PatternScratchBytes(const PatternSettings& settings,
                             int64_t eval_length) {
   constexpr int64_t kNumber = sizeof(double);
   const int64_t map_size = std::min(settings.map_size, eval_length);
-  // Weights; queries and keys with and without positions; the rows of all
-  // parts; biases of two heads; the map.
+  // In this order: weights; queries and keys with and without positions; the
+  // rows of all parts; biases of two heads; the map.
   return kNumber * (2 * settings.dim * settings.dim +
                     eval_length * (4 * settings.dim + 3 * kPatternParts + 4)) +
          map_size * 4 * (eval_length + (settings.head_count + 1) * map_size);
 }
 
 double PatternFlops(const PatternSettings& settings, int64_t eval_length) {
-  // An exponential, a logarithm and what is summed up, for each score.
+  // Cost of an exponential, a logarithm and the sums for each score.
   constexpr double kPerScore = 60;
-  // A normal number from a stream.
+  // Cost of drawing a normal random number.
   constexpr double kPerDraw = 30;
   const double length = static_cast<double>(eval_length);
   const double dim = static_cast<double>(settings.dim);
@@ -158,23 +163,24 @@ double PatternFlops(const PatternSettings& settings, int64_t eval_length) {
          3 * length * dim * (4 * dim + kPerDraw) + 6 * dim * dim * kPerDraw;
 }
 
-absl::Status CheckPattern(const PatternCall& call) {
-  const PatternSettings& settings = call.settings;
+absl::Status CheckPattern(const PatternCase& pattern_case) {
+  const PatternSettings& settings = pattern_case.settings;
   if (settings.head_count < 1 || settings.dim % settings.head_count != 0) {
     return InvalidField(
         "pattern.head_count",
         absl::StrCat("is ", settings.head_count,
                      "; must be positive and divide dim = ", settings.dim));
   }
-  return CompileFor(call).status();
+  return CompileScheme(pattern_case).status();
 }
 
-absl::StatusOr<EvaluationCell> MeasurePattern(const PatternCall& call,
+absl::StatusOr<EvaluationCell> MeasurePattern(const PatternCase& pattern_case,
                                               ThreadPool& pool,
-                                              const StopCheck& stop) {
-  LOCUS_RETURN_IF_ERROR(CheckPattern(call));
-  LOCUS_ASSIGN_OR_RETURN(const CompiledScheme compiled, CompileFor(call));
-  return Measurement(call, compiled, pool, stop).Run();
+                                              const CancellationCheck& stop) {
+  LOCUS_RETURN_IF_ERROR(CheckPattern(pattern_case));
+  LOCUS_ASSIGN_OR_RETURN(const CompiledScheme compiled,
+                         CompileScheme(pattern_case));
+  return CellMeasurement(pattern_case, compiled, pool, stop).Run();
 }
 
 }  // namespace locus

@@ -16,38 +16,40 @@ namespace {
 
 using Matrix = Projections::Matrix;
 
-Matrix Weight(const PatternCall& call, absl::string_view name) {
-  Matrix weight(call.settings.dim, call.settings.dim);
-  RandomStream(call.seed, absl::StrCat("pattern.", name))
-      .FillNormal(1 / std::sqrt(static_cast<double>(call.settings.dim)),
+// Draws a projection matrix: [dim, dim], with variance 1 / dim.
+Matrix DrawWeight(const PatternCase& pattern_case, absl::string_view name) {
+  Matrix weight(pattern_case.settings.dim, pattern_case.settings.dim);
+  RandomStream(pattern_case.seed, absl::StrCat("pattern.", name))
+      .FillNormal(1 / std::sqrt(static_cast<double>(pattern_case.settings.dim)),
                   absl::MakeSpan(weight.data(), weight.size()));
   return weight;
 }
 
-// What all tokens share if they share anything, [dim].
-std::vector<double> Common(const PatternCall& call) {
-  std::vector<double> common(call.settings.dim);
-  RandomStream(call.seed, "pattern.common")
-      .FillNormal(1, absl::MakeSpan(common));
-  return common;
+// Common component of all tokens with shared content: [dim].
+std::vector<double> DrawSharedMean(const PatternCase& pattern_case) {
+  std::vector<double> shared_mean(pattern_case.settings.dim);
+  RandomStream(pattern_case.seed, "pattern.common")
+      .FillNormal(1, absl::MakeSpan(shared_mean));
+  return shared_mean;
 }
 
-// Token n before positions, [dim].
-void Token(const PatternCall& call, PatternContent content,
-           const std::vector<double>& common, int64_t n,
-           absl::Span<double> row) {
-  RandomStream(call.seed, absl::StrCat("pattern.token/", n)).FillNormal(1, row);
+// Draws token n, without its position: [dim].
+void DrawToken(const PatternCase& pattern_case, PatternContent content,
+               const std::vector<double>& shared_mean, int64_t n,
+               absl::Span<double> row) {
+  RandomStream(pattern_case.seed, absl::StrCat("pattern.token/", n))
+      .FillNormal(1, row);
   if (content == PatternContent::kDrawn) return;
   for (size_t c = 0; c < row.size(); ++c) {
-    row[c] = (row[c] + common[c]) / std::sqrt(2.0);
+    row[c] = (row[c] + shared_mean[c]) / std::sqrt(2.0);
   }
 }
 
-// Turns all heads of a row as at position n.
-class Turn {
+// Rotates all heads of a row for one position.
+class HeadRotator {
  public:
-  // Null: leaves rows as they are.
-  Turn(const Rotation* rotation, int64_t head_dim)
+  // A null rotation leaves rows unchanged.
+  HeadRotator(const Rotation* rotation, int64_t head_dim)
       : rotation_(rotation),
         head_dim_(head_dim),
         cos_(rotation == nullptr ? 0 : rotation->pair_count()),
@@ -72,30 +74,30 @@ class Turn {
 
 }  // namespace
 
-Projections Project(const PatternCall& call, PatternContent content,
+Projections Project(const PatternCase& pattern_case, PatternContent content,
                     const CompiledScheme* compiled, ThreadPool& pool,
-                    Stopper& stopper) {
-  const int64_t dim = call.settings.dim;
-  const int64_t length = call.eval_length;
-  const Matrix wq = Weight(call, "wq");
+                    CancellationState& cancellation) {
+  const int64_t dim = pattern_case.settings.dim;
+  const int64_t length = pattern_case.eval_length;
+  const Matrix wq = DrawWeight(pattern_case, "wq");
   const Matrix wk =
-      content == PatternContent::kShared ? wq : Weight(call, "wk");
-  const std::vector<double> common = Common(call);
+      content == PatternContent::kShared ? wq : DrawWeight(pattern_case, "wk");
+  const std::vector<double> shared_mean = DrawSharedMean(pattern_case);
   const AdditiveCode* const code =
       compiled == nullptr ? nullptr : CodeOf(*compiled);
   const Rotation* const rotation =
       compiled == nullptr ? nullptr : RotationOf(*compiled);
-  const Rotation of_keys =
+  const Rotation key_rotation =
       rotation == nullptr ? Rotation() : rotation->OfKeys();
   Projections out{Matrix(length, dim), Matrix(dim, length)};
   pool.ParallelFor(kPatternParts, [&](int64_t part) {
     std::vector<double> x(dim);
     std::vector<double> added(dim);
-    Turn turn(rotation, dim / call.settings.head_count);
-    Turn turn_key(rotation == nullptr ? nullptr : &of_keys,
-                  dim / call.settings.head_count);
-    ForEachInPart(part, length, stopper, [&](int64_t n) {
-      Token(call, content, common, n, absl::MakeSpan(x));
+    HeadRotator rotate_query(rotation, dim / pattern_case.settings.head_count);
+    HeadRotator rotate_key(rotation == nullptr ? nullptr : &key_rotation,
+                           dim / pattern_case.settings.head_count);
+    ForEachInPart(part, length, cancellation, [&](int64_t n) {
+      DrawToken(pattern_case, content, shared_mean, n, absl::MakeSpan(x));
       if (code != nullptr) {
         code->Row(n, absl::MakeSpan(added));
         for (int64_t c = 0; c < dim; ++c) x[c] += added[c];
@@ -103,10 +105,10 @@ Projections Project(const PatternCall& call, PatternContent content,
       const Eigen::Map<const Eigen::RowVectorXd> row(x.data(), dim);
       Eigen::RowVectorXd q = row * wq;
       Eigen::RowVectorXd k = row * wk;
-      turn.SetPosition(n);
-      turn_key.SetPosition(n);
-      turn.Apply(q);
-      turn_key.Apply(k);
+      rotate_query.SetPosition(n);
+      rotate_key.SetPosition(n);
+      rotate_query.Apply(q);
+      rotate_key.Apply(k);
       out.q.row(n) = q;
       out.k.col(n) = k.transpose();
     });

@@ -1,16 +1,16 @@
-// The queries and keys of a pattern's layer.
+// Queries and keys of the layer of pattern mode.
 #pragma once
 
 #include <Eigen/Core>
 
-#include "core/parallel/stopper.h"
-#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
 #include "core/evaluation/pattern/pattern.h"
+#include "core/parallel/cancellation.h"
+#include "core/parallel/thread_pool.h"
 
 namespace locus {
 
-// Tokens as drawn, or with one mean for all; see core/evaluation/pattern/pattern.h.
+// Whether tokens are independent or have a common mean; see pattern.h.
 enum class PatternContent { kDrawn, kShared };
 
 // Queries [T, dim] and keys [dim, T], heads side by side.
@@ -21,10 +21,10 @@ struct Projections {
   Matrix k;
 };
 
-// With the scheme in its place, or without any if it is null. Of no worth once
-// stopped.
-Projections Project(const PatternCall& call, PatternContent content,
+// Draws tokens, adds codes, projects and rotates. A null `compiled` means no
+// positions. The result is incomplete after a cancellation.
+Projections Project(const PatternCase& pattern_case, PatternContent content,
                     const CompiledScheme* compiled, ThreadPool& pool,
-                    Stopper& stopper);
+                    CancellationState& cancellation);
 
 }  // namespace locus

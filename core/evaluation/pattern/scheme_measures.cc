@@ -16,10 +16,10 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// The code of one position after the other.
-class Codes {
+// Codes of single positions as Eigen vectors.
+class CodeRows {
  public:
-  Codes(const AdditiveCode& code, int64_t dim) : code_(code), dim_(dim) {}
+  CodeRows(const AdditiveCode& code, int64_t dim) : code_(code), dim_(dim) {}
 
   Eigen::VectorXd operator()(int64_t position) const {
     Eigen::VectorXd row(dim_);
@@ -32,9 +32,9 @@ class Codes {
   const int64_t dim_;
 };
 
-double SimilarityDecay(const PatternCall& call, const Codes& codes) {
-  const int64_t half = call.eval_length / 2;
-  const int64_t pairs = call.eval_length - half;
+double SimilarityDecay(const PatternCase& pattern_case, const CodeRows& codes) {
+  const int64_t half = pattern_case.eval_length / 2;
+  const int64_t pairs = pattern_case.eval_length - half;
   const int64_t count = std::min(pairs, kMaxSampled);
   double cosines = 0;
   for (int64_t n = 0; n < count; ++n) {
@@ -47,21 +47,24 @@ double SimilarityDecay(const PatternCall& call, const Codes& codes) {
   return 1 - cosines / static_cast<double>(count);
 }
 
-double Novelty(const PatternCall& call, const Codes& codes, Stopper& stopper) {
+double Novelty(const PatternCase& pattern_case, const CodeRows& codes,
+               CancellationState& cancellation) {
   const double step = (codes(1) - codes(0)).norm();
-  const Eigen::VectorXd last = codes(call.eval_length - 1);
+  const Eigen::VectorXd last = codes(pattern_case.eval_length - 1);
   double nearest = (last - codes(0)).norm();
-  const int64_t known = std::min(call.train_length, call.eval_length);
-  for (int64_t p = 1; p < known && !stopper.ShouldStop(); ++p) {
+  const int64_t known =
+      std::min(pattern_case.train_length, pattern_case.eval_length);
+  for (int64_t p = 1; p < known && !cancellation.ShouldStop(); ++p) {
     nearest = std::min(nearest, (last - codes(p)).norm());
   }
   return nearest / step;
 }
 
-double SlowPairShare(const PatternCall& call, const Rotation& rotation) {
+double SlowPairShare(const PatternCase& pattern_case,
+                     const Rotation& rotation) {
   double slow = 0;
   for (const double frequency : rotation.frequencies) {
-    if (std::abs(frequency) * static_cast<double>(call.train_length) <
+    if (std::abs(frequency) * static_cast<double>(pattern_case.train_length) <
         2 * kPi) {
       slow += 1;
     }
@@ -69,35 +72,37 @@ double SlowPairShare(const PatternCall& call, const Rotation& rotation) {
   return slow / static_cast<double>(rotation.pair_count());
 }
 
-double BiasOutsideShare(const PatternCall& call) {
-  // Pairs (i, j), j <= i, below a distance: all of a triangle without its far
-  // corner. Unmasked, the other side mirrors it.
-  const double length = static_cast<double>(call.eval_length);
-  const double far = std::max<double>(
-      0, static_cast<double>(call.eval_length - call.train_length));
+double BiasOutsideShare(const PatternCase& pattern_case) {
+  // The causal pairs (i, j), j <= i, form a triangle. Its corner with distances
+  // of train_length or more is a smaller triangle. Without a mask, both are
+  // mirrored.
+  const double length = static_cast<double>(pattern_case.eval_length);
+  const double far =
+      std::max<double>(0, static_cast<double>(pattern_case.eval_length -
+                                              pattern_case.train_length));
   const double outside = far * (far + 1) / 2;
-  return call.settings.causal ? outside / (length * (length + 1) / 2)
-                              : 2 * outside / (length * length);
+  return pattern_case.settings.causal ? outside / (length * (length + 1) / 2)
+                                      : 2 * outside / (length * length);
 }
 
 }  // namespace
 
-std::map<std::string, double> MeasureScheme(const PatternCall& call,
+std::map<std::string, double> MeasureScheme(const PatternCase& pattern_case,
                                             const CompiledScheme& compiled,
-                                            Stopper& stopper) {
+                                            CancellationState& cancellation) {
   std::map<std::string, double> measures;
   if (const AdditiveCode* const code = CodeOf(compiled)) {
-    const Codes codes(*code, call.settings.dim);
-    measures["similarity_decay"] = SimilarityDecay(call, codes);
-    if (call.eval_length > 1) {
-      measures["novelty"] = Novelty(call, codes, stopper);
+    const CodeRows codes(*code, pattern_case.settings.dim);
+    measures["similarity_decay"] = SimilarityDecay(pattern_case, codes);
+    if (pattern_case.eval_length > 1) {
+      measures["novelty"] = Novelty(pattern_case, codes, cancellation);
     }
   }
   if (const Rotation* const rotation = RotationOf(compiled)) {
-    measures["slow_pair_share"] = SlowPairShare(call, *rotation);
+    measures["slow_pair_share"] = SlowPairShare(pattern_case, *rotation);
   }
   if (BiasOf(compiled) != nullptr) {
-    measures["bias_outside_share"] = BiasOutsideShare(call);
+    measures["bias_outside_share"] = BiasOutsideShare(pattern_case);
   }
   return measures;
 }

@@ -1,19 +1,19 @@
-// What a pattern says of the scheme itself, without any content.
+// Metrics of pattern mode that depend on the scheme alone, not on tokens.
 #pragma once
 
 #include <map>
 #include <string>
 
-#include "core/parallel/stopper.h"
 #include "core/encoding/scheme.h"
 #include "core/evaluation/pattern/pattern.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus {
 
-// Those that apply to what the scheme compiled to, by name; see
-// core/evaluation/pattern/pattern.h. May be no finite numbers.
-std::map<std::string, double> MeasureScheme(const PatternCall& call,
+// Returns the metrics that apply to a compiled scheme, by name; see pattern.h.
+// Values may be infinite or NaN.
+std::map<std::string, double> MeasureScheme(const PatternCase& pattern_case,
                                             const CompiledScheme& compiled,
-                                            Stopper& stopper);
+                                            CancellationState& cancellation);
 
 }  // namespace locus

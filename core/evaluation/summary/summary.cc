@@ -1,17 +1,17 @@
 #include "core/evaluation/summary/summary.h"
 
-#include "core/evaluation/summary/pattern_contest.h"
-#include "core/evaluation/summary/results.h"
-#include "core/evaluation/summary/trained_contest.h"
+#include "core/evaluation/summary/cell_table.h"
+#include "core/evaluation/summary/pattern_ranking.h"
+#include "core/evaluation/summary/trained_ranking.h"
 
 namespace locus {
 namespace {
 
-void AddRows(const SummaryQuestion& question, const Results& results,
+void AddRows(const SummarySpec& spec, const CellTable& table,
              EvaluationSummary* summary) {
-  for (const std::string& scheme : question.scheme_names) {
-    for (const int64_t length : question.eval_lengths) {
-      for (const auto& [metric, values] : results.Metrics(scheme, length)) {
+  for (const std::string& scheme : spec.scheme_names) {
+    for (const int64_t length : spec.eval_lengths) {
+      for (const auto& [metric, values] : table.Metrics(scheme, length)) {
         const MeanInterval mean = IntervalOf(values);
         summary->rows.push_back({scheme, length, metric, mean.mean, mean.low,
                                  mean.high, mean.count});
@@ -20,16 +20,16 @@ void AddRows(const SummaryQuestion& question, const Results& results,
   }
 }
 
-void AddDifferences(const SummaryQuestion& question, const Results& results,
+void AddDifferences(const SummarySpec& spec, const CellTable& table,
                     EvaluationSummary* summary) {
-  if (question.scheme_names.empty()) return;
-  const std::string& baseline = question.scheme_names.front();
-  for (const std::string& scheme : question.scheme_names) {
+  if (spec.scheme_names.empty()) return;
+  const std::string& baseline = spec.scheme_names.front();
+  for (const std::string& scheme : spec.scheme_names) {
     if (scheme == baseline) continue;
-    for (const int64_t length : question.eval_lengths) {
-      for (const auto& [metric, values] : results.Metrics(scheme, length)) {
-        const Values differences =
-            Difference(values, results.At(baseline, length, metric));
+    for (const int64_t length : spec.eval_lengths) {
+      for (const auto& [metric, values] : table.Metrics(scheme, length)) {
+        const SeedValues differences =
+            PairedDifference(values, table.At(baseline, length, metric));
         if (differences.empty()) continue;
         const MeanInterval mean = IntervalOf(differences);
         summary->differences.push_back({scheme, baseline, length, metric,
@@ -40,30 +40,30 @@ void AddDifferences(const SummaryQuestion& question, const Results& results,
   }
 }
 
-EvaluationSummary RowsAndDifferences(const SummaryQuestion& question,
-                                     const Results& results) {
+EvaluationSummary RowsAndDifferences(const SummarySpec& spec,
+                                     const CellTable& table) {
   EvaluationSummary summary;
-  AddRows(question, results, &summary);
-  AddDifferences(question, results, &summary);
+  AddRows(spec, table, &summary);
+  AddDifferences(spec, table, &summary);
   return summary;
 }
 
 }  // namespace
 
-EvaluationSummary SummarizeTrained(const SummaryQuestion& question,
-                                   const LearnedWhen& learned_when,
+EvaluationSummary SummarizeTrained(const SummarySpec& spec,
+                                   const LearnedCriterion& criterion,
                                    absl::Span<const EvaluationCell> cells) {
-  const Results results(cells);
-  EvaluationSummary summary = RowsAndDifferences(question, results);
-  DecideTrained(question, learned_when, results, &summary);
+  const CellTable table(cells);
+  EvaluationSummary summary = RowsAndDifferences(spec, table);
+  DecideTrainedWinner(spec, criterion, table, &summary);
   return summary;
 }
 
-EvaluationSummary SummarizePatterns(const SummaryQuestion& question,
+EvaluationSummary SummarizePatterns(const SummarySpec& spec,
                                     absl::Span<const EvaluationCell> cells) {
-  const Results results(cells);
-  EvaluationSummary summary = RowsAndDifferences(question, results);
-  DecidePatterns(question, results, &summary);
+  const CellTable table(cells);
+  EvaluationSummary summary = RowsAndDifferences(spec, table);
+  DecidePatternWinner(spec, table, &summary);
   return summary;
 }
 

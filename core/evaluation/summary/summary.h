@@ -1,7 +1,8 @@
-// What the cells of an evaluation say together.
+// Summaries of the cells of an evaluation: means over seeds, paired
+// differences, gates, and the winner.
 //
-// Only finished cells count. Rows and differences come scheme by scheme as
-// asked, lengths ascending, metrics in alphabetical order.
+// Only finished cells count. Rows and differences are ordered by scheme as
+// requested, then by length, then by the name of the metric.
 #pragma once
 
 #include <cstdint>
@@ -9,48 +10,52 @@
 #include <vector>
 
 #include "absl/types/span.h"
-#include "core/evaluation/evaluation.h"
+#include "core/evaluation/types/results.h"
 #include "core/training/task.h"
 
 namespace locus {
 
-// What was asked.
-struct SummaryQuestion {
+// The schemes, lengths and seeds of the evaluation.
+struct SummarySpec {
   std::vector<std::string> scheme_names;  // the first is the baseline
-  std::vector<int64_t> eval_lengths;      // ascending, with train_length
+  std::vector<int64_t> eval_lengths;      // ascending, includes train_length
   int64_t train_length = 0;
   int64_t seed_count = 0;
 };
 
-// Of trained models: rows, differences to the baseline, gates, and the winner.
+// Summarizes trained models: rows, paired differences to the baseline, gates,
+// and the winner. The caller sets `partial`.
 //
 // A scheme passes its gate if at least half of its finished seeds learned the
-// task at train_length; one without such a seed has no gate. The winner has the
-// best mean of the gate's metric at the largest length at which the schemes
-// that passed share a finished seed, over the seeds that all of them finished
-// there: rows may rank otherwise where a run was cut short, but they compare
-// different seeds. If they share none at any length, there is no winner. Equal
-// means go to the one asked for first, and the reason calls them equal. A
-// scheme is said to have broken if its mean there is worse than in range, over
-// the same seeds, by more than a fifth. `partial` is the caller's to set.
-EvaluationSummary SummarizeTrained(const SummaryQuestion& question,
-                                   const LearnedWhen& learned_when,
+// task at train_length. A scheme without a finished seed there has no gate.
+//
+// The winner has the best mean of the gate's metric at the largest length at
+// which all schemes that passed have a common finished seed. The means are over
+// the common seeds only; rows of a run that was cut short are means over
+// different seeds, and may rank differently. There is no winner if no length
+// has a common seed. Ties go to the scheme that was requested first, and the
+// reason mentions them. The reason also names schemes whose mean at that length
+// is worse than at train_length, over the same seeds, by more than a fifth.
+EvaluationSummary SummarizeTrained(const SummarySpec& spec,
+                                   const LearnedCriterion& criterion,
                                    absl::Span<const EvaluationCell> cells);
 
-// Of patterns: rows and differences, and the scheme whose pattern changes least
-// with length. No gates: nothing was learned.
+// Summarizes patterns: rows, paired differences to the baseline, and the scheme
+// whose pattern changes least with the length. There are no gates, since
+// nothing is trained. The caller sets `partial`.
 //
-// The change of a scheme is the mean of three numbers from 0 to 1: by how much
-// entropy_shared and window_mass_shared change from train_length to the largest
-// length for which all schemes share a seed, and by which share
-// mean_distance_shared does. It is taken over the seeds that they share there:
-// where a run was cut short, rows are means over what each scheme finished, and
-// may rank otherwise. If they share none, there is no winner.
-// Schemes whose position_effect at train_length is below 0.05 are not compared:
-// where positions hardly matter, steadiness says nothing of them. Equal changes
-// go to the one asked for first, and the reason calls them equal; it also names
-// schemes that lack a number.
-EvaluationSummary SummarizePatterns(const SummaryQuestion& question,
+// The change of a scheme is the mean of three numbers from 0 to 1: the changes
+// of entropy_shared and window_mass_shared, and the relative change of
+// mean_distance_shared, from train_length to the largest length at which all
+// schemes have a common seed. The means are over the common seeds only; rows of
+// a run that was cut short may rank differently. There is no winner if no
+// length has a common seed.
+//
+// Schemes whose position_effect at train_length is below 0.05 are not compared,
+// since a pattern that hardly depends on positions is stable for any scheme.
+// Ties go to the scheme that was requested first. The reason mentions ties, and
+// names schemes that lack one of the metrics.
+EvaluationSummary SummarizePatterns(const SummarySpec& spec,
                                     absl::Span<const EvaluationCell> cells);
 
 }  // namespace locus

@@ -44,12 +44,12 @@ constexpr int64_t kVerbCount = 20;
 constexpr int64_t kTrainedVerbCount = 15;
 static_assert(std::size(kVerbs) == kVerbCount);
 
-// The forms of a verb that differ: tense t has those from kTenseForms[t] to
-// kTenseForms[t + 1].
+// A verb has nine distinct forms. Tense t has the forms from kTenseForms[t] to
+// kTenseForms[t + 1] - 1.
 constexpr int64_t kFormCount = 9;
 enum Tense { kPresent, kPast, kFuture, kProgressive, kPerfect, kTenseCount };
 constexpr int64_t kTenseForms[kTenseCount + 1] = {0, 2, 3, 4, 7, 9};
-// [tense][person].
+// Form by tense and person.
 constexpr int64_t kFormOf[kTenseCount][3] = {
     {0, 0, 1}, {2, 2, 2}, {3, 3, 3}, {4, 5, 6}, {7, 7, 8}};
 
@@ -76,17 +76,17 @@ std::string FormText(const Verb& verb, int64_t form) {
   }
 }
 
-// Tokens: the forms, verb by verb, and then these.
+// The vocabulary consists of the forms, verb by verb, followed by these words.
 constexpr int32_t kFirstWord = kVerbCount * kFormCount;
 constexpr absl::string_view kWords[] = {
-    // Two words of time for each tense.
+    // Two time adverbs for each tense.
     "always", "usually", "yesterday", "once", "tomorrow", "soon", "now",
     "currently", "already", "just",
-    // Subjects: the first and second person, and four of the third.
+    // Subjects: first person, second person, and four of the third person.
     "I", "you", "he", "she", "Anna", "Tom",
-    // What is said without meaning anything.
+    // Fillers.
     "well", "oh", "indeed",
-    // Structure.
+    // Punctuation and structure.
     ",", ";", "-", "told", "to"};
 constexpr int32_t kFirstTime = kFirstWord;
 constexpr int32_t kFirstSubject = kFirstTime + 2 * kTenseCount;
@@ -99,7 +99,7 @@ constexpr int32_t kTo = kComma + 4;
 constexpr int32_t kVocabularySize = kTo + 1;
 static_assert(std::size(kWords) == kVocabularySize - kFirstWord);
 
-// Tokens of the opening with its dash and the dash before the slot, and of a
+// Number of tokens of the opening with its dash and the final dash, and of a
 // clause with its comma.
 constexpr int64_t kFrameLength = 9;
 constexpr int64_t kClauseLength = 4;
@@ -115,41 +115,42 @@ struct Clause {
 };
 
 Clause DrawClause(int64_t verb, int64_t tense, RandomStream& stream) {
-  const int64_t person = Draw(stream, 0, 2);
+  const int64_t person = DrawInteger(stream, 0, 2);
   Clause clause{.verb = verb};
   clause.time =
-      static_cast<int32_t>(kFirstTime + 2 * tense + Draw(stream, 0, 1));
-  clause.subject = static_cast<int32_t>(kFirstSubject + person +
-                                        (person == 2 ? Draw(stream, 0, 3) : 0));
+      static_cast<int32_t>(kFirstTime + 2 * tense + DrawInteger(stream, 0, 1));
+  clause.subject = static_cast<int32_t>(
+      kFirstSubject + person + (person == 2 ? DrawInteger(stream, 0, 3) : 0));
   clause.form =
       static_cast<int32_t>(verb * kFormCount + kFormOf[tense][person]);
   return clause;
 }
 
 int64_t DrawVerbOtherThan(int64_t verb, RandomStream& stream) {
-  const int64_t other = Draw(stream, 0, kVerbCount - 2);
+  const int64_t other = DrawInteger(stream, 0, kVerbCount - 2);
   return other + (other >= verb);
 }
 
-// Targets in clauses whose verb stands near.
+// Targets within the distracting clauses.
 struct NearTargets {
-  std::vector<Target> forms;     // which follow from what stands near
-  std::vector<Target> subjects;  // after a word of time: any of them
+  std::vector<Target> forms;     // forms that follow from nearby words
+  std::vector<Target> subjects;  // subjects after a time adverb
 };
 
-// Appends clauses and fillers of `length` tokens in all.
-NearTargets AppendDistraction(int64_t main_verb, int64_t length,
-                              RandomStream& stream,
-                              std::vector<int32_t>& tokens) {
+// Appends clauses and fillers with a total of `length` tokens.
+NearTargets AppendDistractingClauses(int64_t main_verb, int64_t length,
+                                     RandomStream& stream,
+                                     std::vector<int32_t>& tokens) {
   const int64_t clause_count = length / kClauseLength;
-  // How many fillers stand before each clause and at the end.
+  // Number of fillers before each clause and at the end.
   std::vector<int64_t> filler_counts(clause_count + 1);
   for (int64_t i = 0; i < length % kClauseLength; ++i) {
-    ++filler_counts[Draw(stream, 0, clause_count)];
+    ++filler_counts[DrawInteger(stream, 0, clause_count)];
   }
   const auto append_fillers = [&](int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      tokens.push_back(static_cast<int32_t>(kFirstFiller + Draw(stream, 0, 2)));
+      tokens.push_back(
+          static_cast<int32_t>(kFirstFiller + DrawInteger(stream, 0, 2)));
     }
   };
 
@@ -162,9 +163,9 @@ NearTargets AppendDistraction(int64_t main_verb, int64_t length,
     if (is_first) {
       const int64_t previous = verb;
       while (verb == previous) verb = DrawVerbOtherThan(main_verb, stream);
-      left_in_group = Draw(stream, 2, kMaxGroupSize);
+      left_in_group = DrawInteger(stream, 2, kMaxGroupSize);
     }
-    const int64_t tense = Draw(stream, 0, kTenseCount - 1);
+    const int64_t tense = DrawInteger(stream, 0, kTenseCount - 1);
     const Clause clause = DrawClause(verb, tense, stream);
     tokens.push_back(clause.time);
     if (!is_first) {
@@ -181,19 +182,20 @@ NearTargets AppendDistraction(int64_t main_verb, int64_t length,
   return targets;
 }
 
-// `count` of them at random, in their order.
+// Returns `count` random targets, in their original order.
 std::vector<Target> Choose(std::vector<Target> targets, size_t count,
                            RandomStream& stream) {
   while (targets.size() > count) {
-    targets.erase(targets.begin() +
-                  Draw(stream, 0, static_cast<int64_t>(targets.size()) - 1));
+    targets.erase(
+        targets.begin() +
+        DrawInteger(stream, 0, static_cast<int64_t>(targets.size()) - 1));
   }
   return targets;
 }
 
-// Subject and form in either order, at the end: a test asks nothing else of two
-// tokens.
-bool IsOrderQuestion(const Example& example) {
+// Returns true for the examples of order_accuracy, which are the only ones in a
+// test with two targets.
+bool IsOrderExample(const Example& example) {
   return example.targets.size() == 2;
 }
 
@@ -204,32 +206,32 @@ bool IsSubject(int32_t token) {
 class AgreementScorer final : public Scorer {
  public:
   void Add(const Example& example, absl::Span<const float> logits) override {
-    if (IsOrderQuestion(example)) return AddOrder(example, logits);
-    // The slot is the last target, and in tests the only one.
-    const int32_t right = example.targets.back().token;
+    if (IsOrderExample(example)) return AddOrder(example, logits);
+    // The slot is the last target, and the only one in tests.
+    const int32_t correct = example.targets.back().token;
     const absl::Span<const float> row = LogitRow(
         example, logits, static_cast<int64_t>(example.targets.size()) - 1);
-    const bool is_right = Argmax(row) == right;
-    if (IsHeldOutForm(right)) {
+    const bool is_correct = Argmax(row) == correct;
+    if (IsHeldOutForm(correct)) {
       ++held_out_count_;
-      held_out_right_count_ += is_right;
+      held_out_correct_count_ += is_correct;
       return;
     }
     ++count_;
-    right_count_ += is_right;
-    AddPair(right, row);
+    correct_count_ += is_correct;
+    AddPair(correct, row);
   }
 
   std::map<std::string, double> Metrics() const override {
     return {
-        {"accuracy", MeanOf(right_count_, count_)},
-        {"held_out_accuracy", MeanOf(held_out_right_count_, held_out_count_)},
-        {"order_accuracy", MeanOf(right_order_count_, order_count_)},
-        {"pair_accuracy", MeanOf(right_pair_count_, pair_count_)}};
+        {"accuracy", MeanOf(correct_count_, count_)},
+        {"held_out_accuracy", MeanOf(held_out_correct_count_, held_out_count_)},
+        {"order_accuracy", MeanOf(correct_order_count_, order_count_)},
+        {"pair_accuracy", MeanOf(correct_pair_count_, pair_count_)}};
   }
 
  private:
-  // The two orders come one after the other.
+  // Adds one of the two orders. The one with the subject first comes first.
   void AddOrder(const Example& example, absl::Span<const float> logits) {
     double nats = 0;
     for (int64_t n = 0; n < 2; ++n) {
@@ -241,34 +243,34 @@ class AgreementScorer final : public Scorer {
       return;
     }
     ++order_count_;
-    right_order_count_ += subject_first_nats_ < nats;
+    correct_order_count_ += subject_first_nats_ < nats;
   }
 
-  void AddPair(int32_t right, absl::Span<const float> row) {
-    const int64_t form = right % kFormCount;
+  void AddPair(int32_t correct, absl::Span<const float> row) {
+    const int64_t form = correct % kFormCount;
     int64_t tense = 0;
     while (kTenseForms[tense + 1] <= form) ++tense;
     const int64_t first = kTenseForms[tense];
     const int64_t last = kTenseForms[tense + 1];
-    if (last - first == 1) return;  // one form for all persons
-    bool is_right = true;
+    if (last - first == 1) return;  // the form is the same for all persons
+    bool is_correct = true;
     for (int64_t other = first; other < last; ++other) {
       if (other == form) continue;
-      is_right &= row[right] > row[right - form + other];
+      is_correct &= row[correct] > row[correct - form + other];
     }
     ++pair_count_;
-    right_pair_count_ += is_right;
+    correct_pair_count_ += is_correct;
   }
 
   int64_t count_ = 0;
-  int64_t right_count_ = 0;
+  int64_t correct_count_ = 0;
   int64_t held_out_count_ = 0;
-  int64_t held_out_right_count_ = 0;
+  int64_t held_out_correct_count_ = 0;
   int64_t pair_count_ = 0;
-  int64_t right_pair_count_ = 0;
+  int64_t correct_pair_count_ = 0;
   double subject_first_nats_ = 0;
   int64_t order_count_ = 0;
-  int64_t right_order_count_ = 0;
+  int64_t correct_order_count_ = 0;
 };
 
 class AgreementTask final : public SampledTask {
@@ -281,7 +283,9 @@ class AgreementTask final : public SampledTask {
   std::unique_ptr<Scorer> MakeScorer(int64_t, int64_t) const override {
     return std::make_unique<AgreementScorer>();
   }
-  LearnedWhen learned_when() const override { return {"accuracy", true, 0.85}; }
+  LearnedCriterion learned_criterion() const override {
+    return {"accuracy", true, 0.85};
+  }
 
  protected:
   std::vector<Example> Sample(Use use, int64_t length,
@@ -290,7 +294,7 @@ class AgreementTask final : public SampledTask {
       return {
           MakeSentence(use, DrawTrained(kVerbCount, stream), length, stream)};
     }
-    // One in four is held out.
+    // One in four examples has a held-out verb.
     std::vector<Example> examples;
     examples.reserve(4);
     for (int i = 0; i < 3; ++i) {
@@ -301,24 +305,24 @@ class AgreementTask final : public SampledTask {
     return examples;
   }
 
-  int64_t ExtraCount(int64_t example_count) const override {
+  int64_t ExtraExampleCount(int64_t example_count) const override {
     return 2 * (example_count / 8);
   }
 
-  std::vector<Example> Extra(int64_t count, int64_t length,
-                             RandomStream& stream) const override {
+  std::vector<Example> ExtraExamples(int64_t count, int64_t length,
+                                     RandomStream& stream) const override {
     std::vector<Example> examples;
     while (static_cast<int64_t>(examples.size()) < count) {
       const Clause main = DrawTrained(kTrainedVerbCount, stream);
       std::vector<int32_t> tokens = Opening(main);
-      // The shortest sequences have no room for the dash.
+      // The shortest sequences have no room for the dash of the opening.
       if (static_cast<int64_t>(tokens.size()) + 2 > length) tokens.pop_back();
-      AppendDistraction(main.verb,
-                        length - 2 - static_cast<int64_t>(tokens.size()),
-                        stream, tokens);
+      AppendDistractingClauses(main.verb,
+                               length - 2 - static_cast<int64_t>(tokens.size()),
+                               stream, tokens);
       tokens.push_back(main.time);
-      examples.push_back(MakeOrderQuestion(tokens, main.subject, main.form));
-      examples.push_back(MakeOrderQuestion(tokens, main.form, main.subject));
+      examples.push_back(MakeOrderExample(tokens, main.subject, main.form));
+      examples.push_back(MakeOrderExample(tokens, main.form, main.subject));
     }
     return examples;
   }
@@ -329,9 +333,9 @@ class AgreementTask final : public SampledTask {
     return {main.time, kComma, kTold, kTo, base, kComma, main.subject, kDash};
   }
 
-  // Asks for two tokens after what was said.
-  static Example MakeOrderQuestion(std::vector<int32_t> tokens, int32_t first,
-                                   int32_t second) {
+  // Makes an example with two targets after `tokens`.
+  static Example MakeOrderExample(std::vector<int32_t> tokens, int32_t first,
+                                  int32_t second) {
     const auto size = static_cast<int32_t>(tokens.size());
     Example example{.tokens = std::move(tokens),
                     .targets = {{size - 1, first}, {size, second}}};
@@ -339,27 +343,28 @@ class AgreementTask final : public SampledTask {
     return example;
   }
 
-  // A clause that may be trained at the slot, of the first verbs.
+  // Draws a clause that may be trained at the slot, from the first verb_count
+  // verbs.
   static Clause DrawTrained(int64_t verb_count, RandomStream& stream) {
-    const int64_t verb = Draw(stream, 0, verb_count - 1);
+    const int64_t verb = DrawInteger(stream, 0, verb_count - 1);
     const int64_t tense = verb < kTrainedVerbCount
-                              ? Draw(stream, 0, kTenseCount - 1)
-                              : Draw(stream, kPast, kFuture);
+                              ? DrawInteger(stream, 0, kTenseCount - 1)
+                              : DrawInteger(stream, kPast, kFuture);
     return DrawClause(verb, tense, stream);
   }
 
-  // A clause that is never trained at the slot.
+  // Draws a clause that is never trained at the slot.
   static Clause DrawHeldOut(RandomStream& stream) {
     constexpr int64_t kTenses[] = {kPresent, kProgressive, kPerfect};
-    const int64_t verb = Draw(stream, kTrainedVerbCount, kVerbCount - 1);
-    return DrawClause(verb, kTenses[Draw(stream, 0, 2)], stream);
+    const int64_t verb = DrawInteger(stream, kTrainedVerbCount, kVerbCount - 1);
+    return DrawClause(verb, kTenses[DrawInteger(stream, 0, 2)], stream);
   }
 
   static Example MakeSentence(Use use, const Clause& main, int64_t length,
                               RandomStream& stream) {
     Example example{.tokens = Opening(main)};
-    NearTargets near = AppendDistraction(main.verb, length - kFrameLength,
-                                         stream, example.tokens);
+    NearTargets near = AppendDistractingClauses(
+        main.verb, length - kFrameLength, stream, example.tokens);
     if (use == Use::kTraining) {
       example.targets = Choose(std::move(near.forms), kMaxNearTargets, stream);
       for (const Target& target : Choose(std::move(near.subjects), 1, stream)) {

@@ -1,40 +1,48 @@
-// English verbs agree with their subjects across clauses that distract.
+// The task `agreement`: inflect an English verb to agree with its subject
+// across distracting clauses.
 //
 //   yesterday , told to work , he - now I am singing , soon you will sing ;
 //   well always Anna walks , already I have walked - [worked]
 //
-// 20 verbs, 5 tenses (simple present, past, future, progressive, perfect) and 3
-// persons. The opening gives the tense by a word of time, the verb by its base
-// form, and the subject; then come clauses of other verbs, and after the second
-// dash stands the slot: the form for this subject, this tense and this verb.
-// From subject to slot is the whole length less seven tokens. A form is one
-// token, its auxiliary included ("will sing"), and a base form is also that of
-// the first and second person present.
+// There are 20 verbs, 5 tenses (simple present, past, future, progressive,
+// perfect) and 3 persons. The opening states the tense by a time adverb, the
+// verb by its base form, and the subject. Clauses with other verbs follow. The
+// target, at the final dash, is the form for the subject, tense and verb of the
+// opening; this position is called the slot. The distance from subject to slot
+// is the length minus seven tokens. A form is one token, with its auxiliary
+// verb ("will sing"). The base form is also the present form of the first and
+// second person.
 //
-// The clauses between come in groups of one verb, so that in all but the first
-// clause of a group the form follows from what stands near. In training up to
-// three of those are targets too: that is where the model meets all verbs in
-// all forms. After one of their words of time the subject is a target as well,
-// from which the model knows how a clause begins. Five verbs are held out: at
-// the slot they are trained in the past and the future alone, whose forms are
-// the same for all persons, and tested in the three tenses that agree.
-// held_out_accuracy says whether what was learned is a rule.
+// The distracting clauses come in groups with a common verb, so that the form
+// in all but the first clause of a group follows from nearby words. In
+// training, up to three of these forms are targets, too, through which the
+// model sees all verbs in all forms. One subject after a time adverb is also a
+// target, through which the model learns how a clause begins. Five verbs are
+// held out: at the slot they are trained in the past and the future only, whose
+// forms are the same for all persons, and tested in the other three tenses.
+// held_out_accuracy shows whether the model learned a rule.
 //
-// Metrics: accuracy over the 15 trained verbs, the right form being the most
-// likely token; pair_accuracy, where forms of the verb in this tense differ by
-// person: P(he works) > P(he work), the right form more likely than all of the
-// other persons. Both words of such a pair are in the vocabulary at the same
-// place, so that the comparison isolates agreement. Who knows tense and verb
-// but not the person reaches an accuracy of 0.73.
+// Metrics:
 //
-// order_accuracy: P(he works) > P(works he). A quarter as many sequences of the
-// same length come in pairs: opening, clauses and the opening's word of time,
-// and then subject and form in either order, as two tokens whose probabilities
-// multiply. The subject has to be more likely to come first; equal is not. It
-// is a floor and no race: to what predicts the next token the word of time
-// alone calls for a subject, so that who has learned how clauses begin is right
-// without any positions and at any distance. Less than 1 says that even the
-// nearest words are lost; what distance costs is in the other metrics.
+//   accuracy           share of slots, over the 15 trained verbs, at which the
+//                      correct form is the most likely token. A model that
+//                      knows tense and verb, but not the person, has an
+//                      accuracy of 0.73.
+//   pair_accuracy      share of slots at which the correct form is more likely
+//                      than those of the other persons, such as P(he works) >
+//                      P(he work), over tenses whose forms differ by person.
+//                      The compared forms differ in agreement only.
+//   held_out_accuracy  accuracy over the held-out verbs
+//   order_accuracy     share of pairs with P(he works) > P(works he)
+//
+// The pairs for order_accuracy are additional sequences of the same length, a
+// quarter as many as the others: opening, clauses and the opening's time
+// adverb, followed by subject and form in either order. The probabilities of
+// the two tokens are multiplied. The order with the subject first must be more
+// likely; ties count as wrong. This metric is a sanity check rather than a
+// comparison: a model that has learned how clauses begin predicts a subject
+// after a time adverb without any positions and at any distance. A value below
+// 1 means that even the nearest words are lost.
 #pragma once
 
 #include <cstdint>
@@ -49,10 +57,10 @@ namespace locus {
 
 std::unique_ptr<Task> MakeAgreementTask();
 
-// The sentence in words.
+// Returns the words of a sentence.
 std::string AgreementText(absl::Span<const int32_t> tokens);
 
-// Whether the token is a form of a verb that is held out.
+// Returns true if the token is a form of a held-out verb.
 bool IsHeldOutForm(int32_t token);
 
 }  // namespace locus

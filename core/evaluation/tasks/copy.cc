@@ -27,7 +27,8 @@ class CopyTask final : public TokenTask {
     const int64_t count = length / 2;
     std::vector<int32_t> symbols(count);
     for (int32_t& symbol : symbols) {
-      symbol = static_cast<int32_t>(Draw(stream, 0, kCopySymbolCount - 1));
+      symbol =
+          static_cast<int32_t>(DrawInteger(stream, 0, kCopySymbolCount - 1));
     }
     std::vector<int32_t> answer = symbols;
     if (direction_ == Direction::kBackwards) {

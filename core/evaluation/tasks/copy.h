@@ -1,11 +1,11 @@
-// Say it again, forwards or backwards.
+// The tasks `copy` and `reverse`: repeat a sequence, forwards or backwards.
 //
-//   copy     a b c | a b    ->  a b c      after |, a and b
-//   reverse  a b c | c b    ->  c b a
+//   copy     tokens a b c | a b    targets a b c, at |, a and b
+//   reverse  tokens a b c | c b    targets c b a, at |, c and b
 //
-// 16 symbols, so that symbols repeat and content alone does not say where one
-// stands. A sequence of n symbols has 2 n tokens: lengths are even, and an odd
-// one counts as the even one below it.
+// There are only 16 symbols, so that symbols repeat and content alone does not
+// determine the position. A sequence of n symbols has 2 n tokens; odd lengths
+// are rounded down.
 #pragma once
 
 #include <cstdint>

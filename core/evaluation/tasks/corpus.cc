@@ -67,11 +67,13 @@ constexpr absl::string_view kOnsets[] = {"b", "d",  "f",  "g",  "k",  "l",
 constexpr absl::string_view kVowels[] = {"a", "e", "i", "o", "u", "ai", "ee"};
 constexpr absl::string_view kCodas[] = {"", "", "", "n", "l", "r", "s", "m"};
 
-// What stands for what: $H, $h   the hero's name and trade; $P, $p, $o  he, in
-// capitals and not, and his; $F, $f  the friend; $A, $a  another one; $T, $t
-// the thing with its adjective and without; $N  another thing; $B  the bag; $L
-// home; $W  another place; $w  the weather; $d  a time of day; $e  a feeling;
-// $m  a move; $1, $2, $3  a sound and two nouns of the refrain.
+// Placeholders: $H, $h  name and trade of the hero; $P, $p, $o  He, he, his (or
+// She, she, her); $F, $f  name and species of the friend; $A, $a  name and kind
+// of the character met; $T, $t  the carried thing with and without adjective;
+// $N  the offered thing; $B  the bag; $L  home; $W  another place; $w  the
+// weather; $d  a time of day; $e  a feeling; $m  a movement; $x, $y, $z  an
+// adjective, a thing and an animal that do not matter; $1, $2, $3  a sound and
+// two nouns of the refrain.
 constexpr absl::string_view kOpenings[] = {
     "Once there was a $h named $H who lived $L. $w that $d.",
     "Long ago a $h lived $L, and the name of the $h was $H.",
@@ -159,40 +161,41 @@ constexpr absl::string_view kEndings[] = {
     "When they were home again, $F the $f said, \"Dear $H, never leave the "
     "house $L again.\" And $p never did."};
 
-class Storyteller {
+// Generates stories from the grammar above.
+class StoryGenerator {
  public:
-  explicit Storyteller(RandomStream& stream) : stream_(stream) {}
+  explicit StoryGenerator(RandomStream& stream) : stream_(stream) {}
 
-  // A story of about a thousand bytes.
-  void Tell(std::string* out) {
+  // Appends a story of about a thousand bytes.
+  void AppendStory(std::string* out) {
     out_ = out;
-    Cast();
-    Say("The $h and the $t\n\n");
-    SayOne(kOpenings, " ");
-    SayOne(kCarrying, "\n");
-    Sing();
-    const int64_t episode_count = Draw(stream_, 2, 4);
+    ChooseCast();
+    Append("The $h and the $t\n\n");
+    AppendOneOf(kOpenings, " ");
+    AppendOneOf(kCarrying, "\n");
+    AppendRefrain();
+    const int64_t episode_count = DrawInteger(stream_, 2, 4);
     for (int64_t i = 0; i < episode_count; ++i) {
-      Meet();
-      SayOne(kWays, " ");
-      if (Draw(stream_, 0, 1) == 0) SayOne(kAsides, " ");
-      SayOne(kMeetings, " ");
-      if (Draw(stream_, 0, 1) == 0) {
-        SayOne(kTrades, "\n");
+      ChooseEncounter();
+      AppendOneOf(kWays, " ");
+      if (DrawInteger(stream_, 0, 1) == 0) AppendOneOf(kAsides, " ");
+      AppendOneOf(kMeetings, " ");
+      if (DrawInteger(stream_, 0, 1) == 0) {
+        AppendOneOf(kTrades, "\n");
         adjective_ = offer_adjective_;
         thing_ = offer_;
       } else {
-        SayOne(kRefusals, "\n");
+        AppendOneOf(kRefusals, "\n");
       }
-      Sing();
+      AppendRefrain();
     }
-    SayOne(kEndings, "\n\n\n");
+    AppendOneOf(kEndings, "\n\n\n");
   }
 
  private:
   std::string Pick(Words words) {
     return std::string(
-        words[Draw(stream_, 0, static_cast<int64_t>(words.size()) - 1)]);
+        words[DrawInteger(stream_, 0, static_cast<int64_t>(words.size()) - 1)]);
   }
 
   std::string PickOther(Words words, absl::string_view than) {
@@ -201,8 +204,8 @@ class Storyteller {
     return word;
   }
 
-  // Picks are apart, here and below: the order in which arguments are
-  // evaluated is the compiler's choice.
+  // Each Pick() is a statement of its own, since the evaluation order of
+  // function arguments is unspecified.
   std::string Name() {
     std::string name = Pick(kOnsets);
     name += Pick(kVowels);
@@ -213,11 +216,11 @@ class Storyteller {
     return name;
   }
 
-  // Who and what is in the story.
-  void Cast() {
+  // Chooses the characters and things of a story.
+  void ChooseCast() {
     hero_ = Pick(kPeople);
     hero_name_ = Name();
-    is_she_ = Draw(stream_, 0, 1) == 1;
+    is_she_ = DrawInteger(stream_, 0, 1) == 1;
     friend_ = Pick(kBeasts);
     friend_name_ = Name();
     home_ = Pick(kPlaces);
@@ -228,30 +231,31 @@ class Storyteller {
     sound_ = Pick(kSounds);
     first_noun_ = Pick(kNouns);
     second_noun_ = PickOther(kNouns, first_noun_);
-    Meet();
+    ChooseEncounter();
   }
 
-  // Another one on the way, with something to offer.
-  void Meet() {
-    other_ = Draw(stream_, 0, 1) == 0 ? PickOther(kPeople, hero_)
-                                      : PickOther(kBeasts, friend_);
+  // Chooses another character, with a thing to offer.
+  void ChooseEncounter() {
+    other_ = DrawInteger(stream_, 0, 1) == 0 ? PickOther(kPeople, hero_)
+                                             : PickOther(kBeasts, friend_);
     other_name_ = Name();
     offer_adjective_ = Pick(kAdjectives);
     offer_ = PickOther(kThings, thing_);
   }
 
-  void SayOne(Words sentences, absl::string_view end) {
-    Say(Pick(sentences));
+  void AppendOneOf(Words sentences, absl::string_view end) {
+    Append(Pick(sentences));
     out_->append(end.data(), end.size());
   }
 
-  void Sing() {
-    Say(refrain_);
-    Say(Draw(stream_, 0, 1) == 0 ? " sang $H.\n" : " sang $F.\n");
+  void AppendRefrain() {
+    Append(refrain_);
+    Append(DrawInteger(stream_, 0, 1) == 0 ? " sang $H.\n" : " sang $F.\n");
   }
 
-  // The elements of a braced list are evaluated in their order.
-  void Say(absl::string_view sentence) {
+  // Appends a sentence with its placeholders replaced. The elements of a braced
+  // list are evaluated in order, so that draws are reproducible.
+  void Append(absl::string_view sentence) {
     *out_ += absl::StrReplaceAll(
         sentence, {{"$H", hero_name_},
                    {"$h", hero_},
@@ -290,16 +294,16 @@ class Storyteller {
 
 std::string MakeCorpus() {
   RandomStream stream(0, "evaluation.text.corpus");
-  Storyteller storyteller(stream);
+  StoryGenerator generator(stream);
   std::string text;
-  while (text.size() < kCorpusBytes) storyteller.Tell(&text);
+  while (text.size() < kCorpusBytes) generator.AppendStory(&text);
   return text;
 }
 
 }  // namespace
 
 absl::string_view BuiltInCorpus() {
-  // Never destroyed, so that it outlives whatever still reads it at exit.
+  // Never destroyed, so that threads may still read it at exit.
   static const std::string* const corpus = new std::string(MakeCorpus());
   return *corpus;
 }

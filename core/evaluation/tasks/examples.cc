@@ -10,44 +10,45 @@
 namespace locus {
 namespace {
 
+// Computes exact_match and token_accuracy.
 class TokenScorer final : public Scorer {
  public:
   void Add(const Example& example, absl::Span<const float> logits) override {
     const int64_t target_count = static_cast<int64_t>(example.targets.size());
-    int64_t right_count = 0;
+    int64_t correct_count = 0;
     for (int64_t n = 0; n < target_count; ++n) {
-      right_count +=
+      correct_count +=
           Argmax(LogitRow(example, logits, n)) == example.targets[n].token;
     }
     target_count_ += target_count;
-    right_target_count_ += right_count;
+    correct_target_count_ += correct_count;
     ++example_count_;
-    right_example_count_ += right_count == target_count;
+    correct_example_count_ += correct_count == target_count;
   }
 
   std::map<std::string, double> Metrics() const override {
-    return {{"exact_match", MeanOf(right_example_count_, example_count_)},
-            {"token_accuracy", MeanOf(right_target_count_, target_count_)}};
+    return {{"exact_match", MeanOf(correct_example_count_, example_count_)},
+            {"token_accuracy", MeanOf(correct_target_count_, target_count_)}};
   }
 
  private:
   int64_t example_count_ = 0;
-  int64_t right_example_count_ = 0;
+  int64_t correct_example_count_ = 0;
   int64_t target_count_ = 0;
-  int64_t right_target_count_ = 0;
+  int64_t correct_target_count_ = 0;
 };
 
 }  // namespace
 
-int64_t Draw(RandomStream& stream, int64_t low, int64_t high) {
-  // Uniform() has 53 bits: the bias is below 1e-9 for the ranges of tasks.
+int64_t DrawInteger(RandomStream& stream, int64_t low, int64_t high) {
+  // Uniform() has 53 bits, so that the bias is below 1e-9 for ranges of tasks.
   return low + static_cast<int64_t>(stream.Uniform() *
                                     static_cast<double>(high - low + 1));
 }
 
 void Shuffle(RandomStream& stream, absl::Span<int32_t> values) {
   for (int64_t i = static_cast<int64_t>(values.size()) - 1; i > 0; --i) {
-    std::swap(values[i], values[Draw(stream, 0, i)]);
+    std::swap(values[i], values[DrawInteger(stream, 0, i)]);
   }
 }
 
@@ -67,7 +68,7 @@ int32_t Argmax(absl::Span<const float> logits) {
 }
 
 double NegativeLogLikelihood(absl::Span<const float> logits, int32_t token) {
-  constexpr double kWorst = 1e6;
+  constexpr double kMaxNll = 1e6;
   double largest = logits[token];
   for (const float logit : logits) {
     largest = std::max(largest, static_cast<double>(logit));
@@ -75,17 +76,17 @@ double NegativeLogLikelihood(absl::Span<const float> logits, int32_t token) {
   double sum = 0;
   for (const float logit : logits) sum += std::exp(logit - largest);
   const double nll = largest - logits[token] + std::log(sum);
-  return nll < kWorst ? nll : kWorst;
+  return nll < kMaxNll ? nll : kMaxNll;
 }
 
 double MeanOf(double sum, int64_t count) {
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-int64_t TestCount(int64_t length, int64_t most) {
+int64_t TestExampleCount(int64_t length, int64_t max_count) {
   constexpr int64_t kMaxTestTokens = 65536;
-  constexpr int64_t kLeast = 32;
-  return std::clamp(kMaxTestTokens / length, kLeast, most) / 4 * 4;
+  constexpr int64_t kMinExamples = 32;
+  return std::clamp(kMaxTestTokens / length, kMinExamples, max_count) / 4 * 4;
 }
 
 absl::Status CheckMinLength(int64_t length, int64_t min_length) {
@@ -102,7 +103,7 @@ std::vector<Example> SampledTask::TrainingBatch(uint64_t seed, int64_t step,
                       absl::StrCat("evaluation.", name_, ".train/", step));
   std::vector<Example> batch;
   while (static_cast<int64_t>(batch.size()) < batch_size) {
-    const int64_t length = Draw(stream, min_length(), train_length);
+    const int64_t length = DrawInteger(stream, min_length(), train_length);
     for (Example& example : Sample(Use::kTraining, length, stream)) {
       batch.push_back(std::move(example));
     }
@@ -115,7 +116,7 @@ std::vector<Example> SampledTask::Test(uint64_t seed, int64_t length,
                                        int64_t train_length) const {
   RandomStream stream(seed,
                       absl::StrCat("evaluation.", name_, ".test/", length));
-  const int64_t count = TestCount(length, max_test_count_);
+  const int64_t count = TestExampleCount(length, max_test_count_);
   std::vector<Example> examples;
   while (static_cast<int64_t>(examples.size()) < count) {
     for (Example& example : Sample(Use::kTest, length, stream)) {
@@ -124,15 +125,16 @@ std::vector<Example> SampledTask::Test(uint64_t seed, int64_t length,
   }
   RandomStream extra_stream(
       seed, absl::StrCat("evaluation.", name_, ".extra/", length));
-  for (Example& example : Extra(ExtraCount(count), length, extra_stream)) {
+  for (Example& example :
+       ExtraExamples(ExtraExampleCount(count), length, extra_stream)) {
     examples.push_back(std::move(example));
   }
   return examples;
 }
 
 TestSize SampledTask::SizeOfTest(int64_t length, int64_t train_length) const {
-  const int64_t count = TestCount(length, max_test_count_);
-  return {count + ExtraCount(count), length};
+  const int64_t count = TestExampleCount(length, max_test_count_);
+  return {count + ExtraExampleCount(count), length};
 }
 
 absl::Status SampledTask::CheckLength(int64_t length) const {
@@ -143,8 +145,8 @@ std::unique_ptr<Scorer> TokenTask::MakeScorer(int64_t, int64_t) const {
   return std::make_unique<TokenScorer>();
 }
 
-LearnedWhen TokenTask::learned_when() const {
-  return {"token_accuracy", /*more_is_better=*/true, 0.9};
+LearnedCriterion TokenTask::learned_criterion() const {
+  return {"token_accuracy", /*higher_is_better=*/true, 0.9};
 }
 
 }  // namespace locus

@@ -1,5 +1,5 @@
-// What the tasks share: draws, the reading of logits, and the scaffold of those
-// whose examples are drawn at random.
+// Helpers of the tasks: random draws, functions of logits, and base classes for
+// tasks whose examples are drawn at random.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,36 @@
 
 namespace locus {
 
-// An integer from low to high, both included.
-int64_t Draw(RandomStream& stream, int64_t low, int64_t high);
+// Draws an integer from [low, high], inclusive.
+int64_t DrawInteger(RandomStream& stream, int64_t low, int64_t high);
 
+// Fisher-Yates shuffle.
 void Shuffle(RandomStream& stream, absl::Span<int32_t> values);
 
-// The row of logits of target n.
+// Returns the logits of target n of an example: [vocabulary_size].
 absl::Span<const float> LogitRow(const Example& example,
                                  absl::Span<const float> logits, int64_t n);
 
-// The first of the largest; a NaN is never chosen. -1 if there are only NaNs.
+// Returns the index of the largest logit; ties go to the first. NaNs are
+// ignored. Returns -1 if all logits are NaN.
 int32_t Argmax(absl::Span<const float> logits);
 
-// -ln softmax(logits)[token] in nats, in double precision. At most 1e6, which
-// also stands for what is not a number.
+// Returns -ln softmax(logits)[token] in nats, computed in double precision. The
+// result is at most 1e6, which also replaces NaN.
 double NegativeLogLikelihood(absl::Span<const float> logits, int32_t token);
 
-// `sum / count`, or 0 if there is nothing.
+// Returns sum / count, or 0 if count is 0.
 double MeanOf(double sum, int64_t count);
 
-// How many examples a test has: at most `most`, fewer at lengths where that
-// would be more than 65,536 tokens, but at least 32. A multiple of four.
-int64_t TestCount(int64_t length, int64_t most);
+// Number of examples of a test: as many as fit into 65,536 tokens, but at least
+// 32 and at most max_count, rounded down to a multiple of four.
+int64_t TestExampleCount(int64_t length, int64_t max_count);
 
-// INVALID_ARGUMENT with the field `length` if it is less than `min_length`.
+// Returns INVALID_ARGUMENT with the field `length` if it is below min_length.
 absl::Status CheckMinLength(int64_t length, int64_t min_length);
 
-// A task whose examples are drawn one by one, of lengths that are uniform
-// between min_length and the training length.
+// Base class of tasks whose examples are drawn independently. The lengths of
+// training examples are uniform between min_length() and the training length.
 class SampledTask : public Task {
  public:
   std::vector<Example> TrainingBatch(uint64_t seed, int64_t step,
@@ -57,20 +59,22 @@ class SampledTask : public Task {
  protected:
   enum class Use { kTraining, kTest };
 
-  // The name is that of the random streams, and outlives the task.
+  // `name` is part of the names of the random streams, and must outlive the
+  // task.
   explicit SampledTask(absl::string_view name, int64_t max_test_count = 256)
       : name_(name), max_test_count_(max_test_count) {}
 
-  // Examples that belong together, 1, 2 or 4 of them, of `length` tokens or the
-  // most below that which the task permits.
+  // Draws 1, 2 or 4 examples that belong together. They have `length` tokens,
+  // or the largest smaller number that the task permits.
   virtual std::vector<Example> Sample(Use use, int64_t length,
                                       RandomStream& stream) const = 0;
 
-  // Further questions of a test of so many examples, from a stream of their
-  // own, after them.
-  virtual int64_t ExtraCount(int64_t example_count) const { return 0; }
-  virtual std::vector<Example> Extra(int64_t count, int64_t length,
-                                     RandomStream& stream) const {
+  // Number of additional examples of a test with example_count examples.
+  virtual int64_t ExtraExampleCount(int64_t example_count) const { return 0; }
+  // Draws the additional examples, which follow the others. They have a random
+  // stream of their own.
+  virtual std::vector<Example> ExtraExamples(int64_t count, int64_t length,
+                                             RandomStream& stream) const {
     return {};
   }
 
@@ -79,17 +83,19 @@ class SampledTask : public Task {
   int64_t max_test_count_;
 };
 
-// One that is judged by whether the right token has the largest logit, and
-// learned if nine in ten have. Metrics: exact_match, over examples with all
-// targets right, and token_accuracy, over targets. Where the answer so far is
-// among the tokens (teacher forcing), an example is an exact match if and only
-// if the model, left to itself, says the whole answer greedily: up to its first
-// mistake it reads the same tokens.
+// Base class of tasks that are scored by whether the correct token has the
+// largest logit. Metrics: exact_match, the share of examples with all targets
+// correct; token_accuracy, the share of correct targets. Learned at a
+// token_accuracy of 0.9.
+//
+// If the answer so far is among the tokens (teacher forcing), an example is an
+// exact match if and only if greedy decoding produces the whole answer: up to
+// its first mistake, the model reads the same tokens.
 class TokenTask : public SampledTask {
  public:
   std::unique_ptr<Scorer> MakeScorer(int64_t length,
                                      int64_t train_length) const final;
-  LearnedWhen learned_when() const final;
+  LearnedCriterion learned_criterion() const final;
 
  protected:
   using SampledTask::SampledTask;

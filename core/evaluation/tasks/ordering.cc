@@ -18,29 +18,29 @@ namespace {
 constexpr int64_t kMinDistinct = 4;
 constexpr int64_t kMaxDistinct = 6;
 
-// Sorted; at least two values differ.
+// Draws `count` values in ascending order, at least two of them different.
 std::vector<int32_t> DrawSortedValues(int64_t count, RandomStream& stream) {
-  const int64_t distinct = Draw(stream, std::min(count, kMinDistinct),
-                                std::min(count, kMaxDistinct));
+  const int64_t distinct = DrawInteger(stream, std::min(count, kMinDistinct),
+                                       std::min(count, kMaxDistinct));
   std::vector<int32_t> values(kOrderingValueCount);
   std::iota(values.begin(), values.end(), 0);
   Shuffle(stream, absl::MakeSpan(values));
   values.resize(distinct);
   while (static_cast<int64_t>(values.size()) < count) {
-    values.push_back(values[Draw(stream, 0, distinct - 1)]);
+    values.push_back(values[DrawInteger(stream, 0, distinct - 1)]);
   }
   std::sort(values.begin(), values.end());
   return values;
 }
 
-// Swaps two neighbours that differ, each such place alike.
+// Swaps two different neighbours; all such pairs are equally likely.
 void SwapNeighbours(std::vector<int32_t>& sorted, RandomStream& stream) {
-  std::vector<size_t> steps;
+  std::vector<size_t> candidates;
   for (size_t i = 1; i < sorted.size(); ++i) {
-    if (sorted[i - 1] != sorted[i]) steps.push_back(i);
+    if (sorted[i - 1] != sorted[i]) candidates.push_back(i);
   }
-  const size_t i =
-      steps[Draw(stream, 0, static_cast<int64_t>(steps.size()) - 1)];
+  const size_t i = candidates[DrawInteger(
+      stream, 0, static_cast<int64_t>(candidates.size()) - 1)];
   std::swap(sorted[i - 1], sorted[i]);
 }
 
@@ -52,13 +52,15 @@ Example MakeQuestion(std::vector<int32_t> values, int32_t answer) {
   return example;
 }
 
-// The answer is yes if its logit exceeds that of no.
+// The answer is yes if its logit exceeds that of no; their difference is the
+// margin.
 //
-// What knows no order gives both members of a pair the same logits, but sums
-// them in another order: rounding may put one just above zero and the other
-// just below, and make chance look like skill. Hence members whose margins
-// differ by no more than rounding can explain get one answer, that of their
-// mean. A model that tells them apart differs by orders of magnitude more.
+// A model without positions has the same margin for both members of a pair, but
+// computes it by sums in another order. Rounding may make one margin slightly
+// positive and the other slightly negative, which would count as a correct
+// pair. Therefore members whose margins differ by no more than rounding errors
+// get the same answer, that of the mean margin. The margins of a model that
+// distinguishes them differ by orders of magnitude more.
 class OrderingScorer final : public Scorer {
  public:
   void Add(const Example& example, absl::Span<const float> logits) override {
@@ -68,50 +70,50 @@ class OrderingScorer final : public Scorer {
     answer.is_sorted = example.targets.front().token == kOrderingYes;
     answer.values = example.tokens;
     std::sort(answer.values.begin(), answer.values.end());
-    if (!waiting_.has_value()) {
-      waiting_ = std::move(answer);
-    } else if (answer.is_sorted != waiting_->is_sorted &&
-               answer.values == waiting_->values) {
-      CountPair(*waiting_, answer);
-      waiting_.reset();
+    if (!pending_.has_value()) {
+      pending_ = std::move(answer);
+    } else if (answer.is_sorted != pending_->is_sorted &&
+               answer.values == pending_->values) {
+      CountPair(*pending_, answer);
+      pending_.reset();
     } else {
-      counts_.Count(*waiting_, waiting_->margin);
-      waiting_ = std::move(answer);
+      counts_.Count(*pending_, pending_->margin);
+      pending_ = std::move(answer);
     }
   }
 
   std::map<std::string, double> Metrics() const override {
     Counts counts = counts_;
-    if (waiting_.has_value()) counts.Count(*waiting_, waiting_->margin);
-    const auto& [asked, yes] = counts;
-    const double right_yes = MeanOf(yes[true], asked[true]);
-    const double right_no = MeanOf(asked[false] - yes[false], asked[false]);
-    return {{"balanced_accuracy", (right_yes + right_no) / 2},
+    if (pending_.has_value()) counts.Count(*pending_, pending_->margin);
+    const auto& [total, yes] = counts;
+    const double correct_yes = MeanOf(yes[true], total[true]);
+    const double correct_no = MeanOf(total[false] - yes[false], total[false]);
+    return {{"balanced_accuracy", (correct_yes + correct_no) / 2},
             {"positive_rate",
-             MeanOf(yes[false] + yes[true], asked[false] + asked[true])}};
+             MeanOf(yes[false] + yes[true], total[false] + total[true])}};
   }
 
  private:
   struct Answer {
     double margin = 0;
     bool is_sorted = false;
-    std::vector<int32_t> values;  // sorted, with the query
+    std::vector<int32_t> values;  // sorted, including the query token
   };
 
-  // By whether the sequence is sorted.
+  // Counts, indexed by whether the sequence is sorted.
   struct Counts {
-    int64_t asked[2] = {0, 0};
+    int64_t total[2] = {0, 0};
     int64_t yes[2] = {0, 0};
 
     void Count(const Answer& answer, double margin) {
-      ++asked[answer.is_sorted];
+      ++total[answer.is_sorted];
       yes[answer.is_sorted] += margin > 0;
     }
   };
 
   void CountPair(const Answer& a, const Answer& b) {
-    // Logits are floats of magnitude 1 to 100 after a few hundred roundings of
-    // 6e-8 each.
+    // Logits are floats of magnitude 1 to 100 that result from a few hundred
+    // roundings of 6e-8 each.
     constexpr double kRounding = 1e-4;
     const double scale =
         std::max({1.0, std::abs(a.margin), std::abs(b.margin)});
@@ -122,7 +124,7 @@ class OrderingScorer final : public Scorer {
   }
 
   Counts counts_;
-  std::optional<Answer> waiting_;
+  std::optional<Answer> pending_;
 };
 
 class OrderingTask final : public SampledTask {
@@ -136,7 +138,7 @@ class OrderingTask final : public SampledTask {
   std::unique_ptr<Scorer> MakeScorer(int64_t, int64_t) const override {
     return std::make_unique<OrderingScorer>();
   }
-  LearnedWhen learned_when() const override {
+  LearnedCriterion learned_criterion() const override {
     return {"balanced_accuracy", true, 0.85};
   }
 
@@ -145,7 +147,7 @@ class OrderingTask final : public SampledTask {
                               RandomStream& stream) const override {
     const std::vector<int32_t> sorted = DrawSortedValues(length - 1, stream);
     std::vector<int32_t> other = sorted;
-    if (Draw(stream, 0, 1) == 0) {
+    if (DrawInteger(stream, 0, 1) == 0) {
       SwapNeighbours(other, stream);
     } else {
       while (std::is_sorted(other.begin(), other.end())) {

@@ -1,26 +1,27 @@
-// Is the sequence ascending?
+// The task `ordering`: classify whether a sequence is in ascending order.
 //
-//   2 3 3 7 ?   ->  yes        2 3 7 3 ?   ->  no
+//   2 3 3 7 ?   target yes        2 3 7 3 ?   target no
 //
-// Values are tokens; the last token asks, and there the answer is read: a mean
-// over the sequence would make all schemes alike. Examples come as matched
-// pairs, a sorted sequence and the same values in another order: one adjacent
-// swap of two different values (hard) or a random permutation (easy), half
-// each. A model that knows no positions and sees everything says the same to
-// both, and is right in exactly half of the cases, which checks the whole
-// pipeline for free. A model that sees the easy ones only reaches 0.75.
+// Values are tokens. The answer is read at the final query token; a mean over
+// the sequence would make all schemes alike. Examples are matched pairs of a
+// sorted sequence and the same values in another order. Half of the pairs
+// differ by one swap of two different neighbours (hard), half by a random
+// permutation (easy). A bidirectional model without positions gives both
+// members of a pair the same answer and is correct in exactly half of the
+// cases, which serves as a check of the whole pipeline. A model that recognises
+// the easy permutations only has a balanced accuracy of 0.75.
 //
-// A sequence has 4 to 6 different values of 8 (fewer if it is shorter), drawn
-// alike at every length, so that neither the gaps between values nor their
-// range betray the length once there are six of them; what grows with it is how
-// often a value repeats. More values take more steps to learn; fewer than 4
-// would make so few sorted sequences that tests repeat what was trained.
+// A sequence has 4 to 6 distinct values out of 8 (fewer if it is shorter). They
+// are drawn alike at every length, so that from six values on neither their
+// gaps nor their range depend on the length; only the number of repetitions
+// grows. More values take more steps to learn. With fewer than 4 there would be
+// so few sorted sequences that tests repeat the training data.
 //
-// A bias that is the same to the left and to the right tells neighbours from
-// others, but not which of two is first: only the query, at the end, breaks the
-// symmetry.
+// A symmetric bias distinguishes neighbours from other tokens, but not the
+// order of two neighbours; only the query token at the end breaks the symmetry.
 //
-// A test has pairs only; a training batch of odd size ends with half a pair.
+// A test consists of whole pairs. A training batch of odd size ends with one
+// member of a pair.
 #pragma once
 
 #include <cstdint>

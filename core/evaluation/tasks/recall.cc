@@ -10,17 +10,17 @@
 namespace locus {
 namespace {
 
-// Leaves as many keys that are not asked for.
+// At least half of the keys are not queried.
 constexpr int64_t kMaxQueries = kRecallKeyCount / 2;
 
-struct Counts {
+struct RecallCounts {
   int64_t pairs = 1;
   int64_t queries = 1;
 };
 
-// 2 pairs + 1 + queries = length, or the most below it; at least as many pairs
-// as queries.
-Counts CountsOf(int64_t length) {
+// Chooses counts with 2 pairs + 1 + queries = length, or the largest smaller
+// number, and at least as many pairs as queries.
+RecallCounts CountsOf(int64_t length) {
   for (int64_t queries = kMaxQueries; queries >= 1; --queries) {
     const int64_t rest = length - 1 - queries;
     if (rest % 2 == 0 && rest / 2 >= queries) return {rest / 2, queries};
@@ -30,7 +30,7 @@ Counts CountsOf(int64_t length) {
 
 int32_t DrawValue(RandomStream& stream) {
   return static_cast<int32_t>(kRecallKeyCount +
-                              Draw(stream, 0, kRecallValueCount - 1));
+                              DrawInteger(stream, 0, kRecallValueCount - 1));
 }
 
 class RecallTask final : public TokenTask {
@@ -44,17 +44,17 @@ class RecallTask final : public TokenTask {
  protected:
   std::vector<Example> Sample(Use use, int64_t length,
                               RandomStream& stream) const override {
-    const Counts counts = CountsOf(length);
+    const RecallCounts counts = CountsOf(length);
     std::vector<int32_t> alphabet(kRecallKeyCount);
     std::iota(alphabet.begin(), alphabet.end(), 0);
     Shuffle(stream, absl::MakeSpan(alphabet));
 
-    // The first keys of the shuffled alphabet are those that are asked for.
+    // The first keys of the shuffled alphabet are queried.
     std::vector<int32_t> keys(alphabet.begin(),
                               alphabet.begin() + counts.queries);
     while (static_cast<int64_t>(keys.size()) < counts.pairs) {
       keys.push_back(
-          alphabet[Draw(stream, counts.queries, kRecallKeyCount - 1)]);
+          alphabet[DrawInteger(stream, counts.queries, kRecallKeyCount - 1)]);
     }
     Shuffle(stream, absl::MakeSpan(keys));
 

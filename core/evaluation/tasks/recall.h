@@ -1,15 +1,19 @@
-// Keys with values, then some of the keys.
+// The task `recall`: look up values by key (associative recall).
 //
-//   k4 v1 k9 v3 k2 v0 k4 v1 k7 v3 | k7 k9    ->  v3 v3    at k7 and at k9
+//   k4 v1 k9 v3 k2 v0 k4 v1 k7 v3 | k7 k9    targets v3 v3, at k7 and k9
 //
-// A key has one value in a sequence. One that is asked for stands in exactly
-// one pair, anywhere; the others are drawn with repetition at every length, so
-// that 16 keys do for any length and nothing but the number of pairs changes
-// with it. In training the keys that repeat are targets as well: without them
-// the two steps that are needed (a value learns of its key, a query finds it)
-// take several times as long to learn. Up to eight queries, as many as there
-// are pairs at most; their number absorbs the odd token, and every length but 5
-// is met exactly (5 counts as 4).
+// A sequence consists of pairs of a key and a value, a separator, and queries.
+// A key has one value in a sequence. A queried key is in exactly one pair, at a
+// random place. The other keys are drawn with repetition at every length, so
+// that 16 keys suffice for any length and only the number of pairs grows.
+//
+// In training, repeated keys are targets as well. Without them the two steps
+// that the task requires (a value attends to its key, a query finds the pair)
+// take several times as long to learn.
+//
+// There are up to eight queries, at most as many as pairs. Their number makes
+// up for an odd token, so that every length except 5, which counts as 4, is met
+// exactly.
 #pragma once
 
 #include <cstdint>

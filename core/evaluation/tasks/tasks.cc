@@ -1,10 +1,11 @@
+#include "core/evaluation/tasks/tasks.h"
+
 #include <array>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
-#include "core/training/task.h"
 #include "core/evaluation/tasks/agreement.h"
 #include "core/evaluation/tasks/copy.h"
 #include "core/evaluation/tasks/ordering.h"
@@ -14,20 +15,20 @@
 namespace locus {
 namespace {
 
-using MadeTask = absl::StatusOr<std::unique_ptr<Task>>;
+using TaskOr = absl::StatusOr<std::unique_ptr<Task>>;
 
 struct Entry {
   absl::string_view name;
-  MadeTask (*make)(std::string corpus);
+  TaskOr (*make)(std::string corpus);
 };
 
 template <std::unique_ptr<Task> (*make)()>
-// NOLINTNEXTLINE(performance-unnecessary-value-param): Entry's type
-MadeTask WithoutCorpus(std::string) {
+// NOLINTNEXTLINE(performance-unnecessary-value-param): type of Entry::make
+TaskOr WithoutCorpus(std::string) {
   return make();
 }
 
-// A new task is a line here.
+// All tasks. A new task needs one line here.
 constexpr Entry kEntries[] = {
     {"ordering", WithoutCorpus<MakeOrderingTask>},
     {"agreement", WithoutCorpus<MakeAgreementTask>},
@@ -53,7 +54,7 @@ absl::StatusOr<std::unique_ptr<Task>> MakeTask(absl::string_view name,
   for (const Entry& entry : kEntries) {
     if (entry.name == name) return entry.make(std::move(corpus));
   }
-  return InvalidField("task", absl::StrCat("'", name, "'; one of ",
+  return InvalidField("task", absl::StrCat("'", name, "'; must be one of ",
                                            absl::StrJoin(kNames, ", ")));
 }
 

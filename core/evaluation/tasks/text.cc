@@ -16,12 +16,12 @@
 namespace locus {
 namespace {
 
-// The targets of a test that are the same at every length.
+// Maximum number of targets that a test scores for `nll`.
 constexpr int64_t kMaxTestTargets = 2048;
-// The targets of the windows that are scored at all positions.
+// Maximum number of targets of windows that are scored at all positions.
 constexpr int64_t kMaxBucketTargets = 16384;
 
-// How many bytes at the end of a window are scored for `nll`.
+// Number of bytes at the end of a window that are scored for `nll`.
 int64_t ScoredBytes(int64_t train_length) {
   return std::clamp<int64_t>(train_length / 2, 1, 32);
 }
@@ -30,6 +30,7 @@ int32_t ByteAt(absl::string_view text, int64_t index) {
   return static_cast<unsigned char>(text[index]);
 }
 
+// Running mean.
 struct Mean {
   double sum = 0;
   int64_t count = 0;
@@ -103,8 +104,8 @@ class TextTask final : public Task {
   // An empty corpus means the built-in one.
   TextTask(std::string corpus, bool trains_once)
       : trains_once_(trains_once),
-        own_corpus_(std::move(corpus)),
-        text_(own_corpus_.empty() ? BuiltInCorpus() : own_corpus_),
+        user_corpus_(std::move(corpus)),
+        text_(user_corpus_.empty() ? BuiltInCorpus() : user_corpus_),
         size_(static_cast<int64_t>(text_.size())),
         held_out_size_(size_ / 10),
         target_size_(held_out_size_ / 2),
@@ -124,7 +125,7 @@ class TextTask final : public Task {
     for (int64_t i = 0; i < batch_size; ++i) {
       const int64_t last = train_size() - train_length - 1;
       batch.push_back(
-          MakeWindow(Draw(stream, 0, last), train_length, train_length));
+          MakeWindow(DrawInteger(stream, 0, last), train_length, train_length));
     }
     return batch;
   }
@@ -159,8 +160,8 @@ class TextTask final : public Task {
     return std::make_unique<TextScorer>(length, train_length);
   }
 
-  LearnedWhen learned_when() const override {
-    return {"nll", /*more_is_better=*/false, threshold_};
+  LearnedCriterion learned_criterion() const override {
+    return {"nll", /*higher_is_better=*/false, threshold_};
   }
 
   absl::Status CheckLength(int64_t length) const override {
@@ -177,14 +178,16 @@ class TextTask final : public Task {
  private:
   int64_t train_size() const { return size_ - held_out_size_; }
 
-  // Of the training length alone, as the places of the windows have to be.
+  // Number of windows of a test. Depends on the training length only, so that
+  // windows end at the same places at every length.
   int64_t WindowCount(int64_t train_length) const {
     const int64_t spacing = ScoredBytes(train_length);
     return std::clamp<int64_t>(target_size_ / spacing, 1,
                                kMaxTestTargets / spacing);
   }
 
-  // The tokens [begin, begin + length) with the last `target_count` next bytes.
+  // Makes an example of the bytes [begin, begin + length), whose targets are
+  // the last target_count next bytes.
   Example MakeWindow(int64_t begin, int64_t length,
                      int64_t target_count) const {
     Example example;
@@ -201,11 +204,11 @@ class TextTask final : public Task {
   }
 
   const bool trains_once_;
-  const std::string own_corpus_;
+  const std::string user_corpus_;
   const absl::string_view text_;
   const int64_t size_;
   const int64_t held_out_size_;
-  // Of the second half of the held-out part, where targets lie.
+  // Size of the second half of the held-out part, which holds the targets.
   const int64_t target_size_;
   const double threshold_;
 };
@@ -215,8 +218,8 @@ class TextTask final : public Task {
 namespace {
 
 // Errors name the field `corpus`.
-absl::StatusOr<std::unique_ptr<Task>> Make(std::string corpus,
-                                           bool trains_once) {
+absl::StatusOr<std::unique_ptr<Task>> MakeWithCorpus(std::string corpus,
+                                                     bool trains_once) {
   const int64_t size = static_cast<int64_t>(corpus.size());
   if (size > kMaxCorpusBytes) {
     return LimitExceeded(
@@ -234,13 +237,13 @@ absl::StatusOr<std::unique_ptr<Task>> Make(std::string corpus,
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Task>> MakeTextTask(std::string corpus) {
-  auto task = Make(std::move(corpus), /*trains_once=*/false);
+  auto task = MakeWithCorpus(std::move(corpus), /*trains_once=*/false);
   if (!task.ok()) return Within("text", task.status());
   return task;
 }
 
 absl::StatusOr<std::unique_ptr<Task>> MakeRetrofitTask(std::string corpus) {
-  auto task = Make(std::move(corpus), /*trains_once=*/true);
+  auto task = MakeWithCorpus(std::move(corpus), /*trains_once=*/true);
   if (!task.ok()) return Within("retrofit", task.status());
   return task;
 }

@@ -1,27 +1,27 @@
-// The next byte of a text.
+// The task `text`: predict the next byte of a text.
 //
-// A byte-level language model of the user's own text, or of a built-in one. The
-// last tenth of a text is for tests and never trained on. A training example is
-// a window at a random place, with every next byte as a target.
+// A byte-level language model of the user's text or of the built-in corpus. The
+// last tenth of the text is held out for tests. A training example is a window
+// at a random place, with every next byte as a target.
 //
 // A test scores the same bytes at every length. Its windows end at the same
-// places, evenly spread over the second half of the held-out part, and go as
-// far back as the length says; `nll` is taken over the last bytes of each
-// window: 32 of them, or half the training length if that is less. (Windows cut
-// at the same starts, scored throughout, would flatter long ones: a smaller
-// share of their bytes has little context.) Hence half of the held-out part, a
-// twentieth of the text, is the longest length. Only a test that is shorter
-// than the bytes it should score scores fewer. Tests are the same for all
-// seeds.
+// places, evenly spaced over the second half of the held-out part, and extend
+// backwards by the length. `nll` is taken over the last bytes of each window:
+// 32, or half the training length if that is less, or the whole window if that
+// is shorter. (If windows began at the same places and were scored throughout,
+// long ones would have an advantage, since a smaller share of their bytes has
+// little context.) The largest length is therefore half of the held-out part, a
+// twentieth of the text. Tests are the same for all seeds.
 //
-// Metrics: nll in nats per byte and bits_per_byte. Beyond the training length L
-// some windows are also scored at all positions: nll_bucket_0_L,
-// nll_bucket_L_2L, nll_bucket_2L_4L and so on, with numbers for L, by the
-// position of the byte that is read; and drift, the last of these less the
-// first. Unlike nll these compare different bytes.
+// Metrics: nll, in nats per byte, and bits_per_byte. Beyond the training length
+// L, some windows are also scored at all positions: nll_bucket_0_L,
+// nll_bucket_L_2L, nll_bucket_2L_4L and so on (with the value of L) average by
+// the position of the byte that is read, and drift is the last bucket minus the
+// first. Unlike nll, buckets compare different bytes.
 //
-// Learned means an nll of at most 0.9 times the entropy of single bytes in the
-// training part: what a model gets that knows their frequencies, less a tenth.
+// The task is learned at an nll of at most 0.9 times the entropy of single
+// bytes in the training part, which is the nll of a model that knows only the
+// byte frequencies.
 #pragma once
 
 #include <cstdint>
@@ -37,14 +37,16 @@ namespace locus {
 inline constexpr int64_t kMinCorpusBytes = 4096;
 inline constexpr int64_t kMaxCorpusBytes = int64_t{4} << 20;
 
-// An empty corpus means the built-in one. Errors name the field `text.corpus`.
+// An empty corpus means the built-in corpus. Errors name the field
+// `text.corpus`.
 absl::StatusOr<std::unique_ptr<Task>> MakeTextTask(std::string corpus);
 
-// The same for models that are trained once and tested with other schemes: what
-// a scaling does to a model that never saw it. Errors name `retrofit.corpus`.
+// The task `retrofit`: like `text`, but one model per seed is trained and then
+// tested with all schemes. This measures RoPE scalings without fine-tuning.
+// Errors name the field `retrofit.corpus`.
 absl::StatusOr<std::unique_ptr<Task>> MakeRetrofitTask(std::string corpus);
 
-// The entropy of the distribution of single bytes, in nats.
+// Entropy of the distribution of single bytes, in nats.
 double ByteEntropy(absl::string_view text);
 
 }  // namespace locus

@@ -7,8 +7,8 @@ namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 
-// P(|T| <= t), by the finite series of Abramowitz and Stegun, 26.7.3 and
-// 26.7.4.
+// P(|T| <= t) by the finite series of Abramowitz and Stegun, equations 26.7.3
+// and 26.7.4.
 double CentralMass(double t, int64_t degrees) {
   const double n = static_cast<double>(degrees);
   const double theta = std::atan(t / std::sqrt(n));
@@ -26,9 +26,9 @@ double CentralMass(double t, int64_t degrees) {
   return odd ? 2 / kPi * (theta + mass) : mass;
 }
 
-// For many degrees: Cornish and Fisher's expansion, Abramowitz and Stegun
-// 26.7.5.
-double Expansion(double n) {
+// Cornish-Fisher expansion for many degrees of freedom, Abramowitz and Stegun,
+// equation 26.7.5.
+double CornishFisherQuantile(double n) {
   constexpr double z = 1.959963984540054;
   const double z2 = z * z;
   const double g1 = z * (z2 + 1) / 4;
@@ -41,9 +41,10 @@ double Expansion(double n) {
 
 double StudentQuantile(int64_t degrees) {
   constexpr int64_t kManyDegrees = 2000;
-  if (degrees > kManyDegrees) return Expansion(static_cast<double>(degrees));
-  double low = 1.9;  // below that of the normal distribution
-  double high = 13;  // above that of one degree
+  if (degrees > kManyDegrees)
+    return CornishFisherQuantile(static_cast<double>(degrees));
+  double low = 1.9;  // below the quantile of the normal distribution
+  double high = 13;  // above the quantile of one degree of freedom
   while (high - low > 1e-12) {
     const double middle = (low + high) / 2;
     (CentralMass(middle, degrees) < 0.95 ? low : high) = middle;

@@ -1,4 +1,4 @@
-// Means with intervals, of few numbers.
+// Student's t intervals of means of small samples.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace locus {
 
-// The t that Student's distribution of so many degrees of freedom, at least 1,
-// exceeds with a probability of 2.5 %: half the width of a 95 % interval, in
-// standard errors. Right to 1e-9.
+// 97.5 % quantile of Student's t distribution: half the width of a 95 %
+// interval, in standard errors. `degrees` is the number of degrees of freedom,
+// at least 1. Accurate to 1e-9.
 double StudentQuantile(int64_t degrees);
 
-// A mean with Student's 95 % interval; the interval of one number is the
-// number. Of none, all zero.
+// A mean and its 95 % interval. The interval of a single value is the value;
+// all fields are zero if there are no values.
 struct MeanInterval {
   double mean = 0;
   double low = 0;

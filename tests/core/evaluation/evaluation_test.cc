@@ -1,4 +1,4 @@
-// Whole evaluations, small.
+// Tests of whole evaluations with tiny models, and of their settings.
 #include "core/evaluation/evaluation.h"
 
 #include <atomic>
@@ -9,7 +9,7 @@
 
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "core/training/task.h"
+#include "core/evaluation/tasks/tasks.h"
 
 namespace locus {
 namespace {
@@ -19,6 +19,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
+// Settings of a tiny evaluation.
 EvaluationSettings Tiny(absl::string_view task) {
   EvaluationSettings settings;
   TrainedSettings trained;
@@ -36,7 +37,9 @@ EvaluationSettings Tiny(absl::string_view task) {
   return settings;
 }
 
-std::vector<EvaluatedScheme> AllSuited(const EvaluationSettings& settings) {
+// All schemes that the settings permit, with their training defaults.
+std::vector<EvaluatedScheme> AllWithTrainingDefaults(
+    const EvaluationSettings& settings) {
   const TrainingSetting setting = SettingOf(settings);
   std::vector<EvaluatedScheme> schemes;
   for (const SchemeInfo& info : AllSchemes()) {
@@ -53,7 +56,7 @@ std::vector<EvaluatedScheme> AllSuited(const EvaluationSettings& settings) {
   return schemes;
 }
 
-// Remembers what it hears.
+// Records progress and cells. `full` becomes true after cells_left cells.
 class Recorder : public EvaluationSink {
  public:
   void OnProgress(const EvaluationProgress& progress) override {
@@ -75,7 +78,7 @@ class Recorder : public EvaluationSink {
 EvaluationJob MustCreate(EvaluationSettings settings) {
   const absl::Status filled = FillDefaults(&settings);
   EXPECT_TRUE(filled.ok()) << filled;
-  auto schemes = AllSuited(settings);
+  auto schemes = AllWithTrainingDefaults(settings);
   auto job = EvaluationJob::Create(settings, schemes);
   EXPECT_TRUE(job.ok()) << job.status();
   return *std::move(job);
@@ -87,7 +90,7 @@ TEST(EvaluationTest, RunsEveryTaskWithEveryScheme) {
     const EvaluationJob job = MustCreate(Tiny(task));
     EvaluationSettings settings = Tiny(task);
     ASSERT_TRUE(FillDefaults(&settings).ok());
-    const size_t scheme_count = AllSuited(settings).size();
+    const size_t scheme_count = AllWithTrainingDefaults(settings).size();
     ThreadPool pool(2);
     Recorder recorder;
     const auto summary = job.Run(pool, nullptr, recorder);
@@ -111,9 +114,9 @@ TEST(EvaluationTest, RunsEveryTaskWithEveryScheme) {
   }
 }
 
-// Trained once, tested with each: the first is what text makes of it, and a
-// scaling by 1 changes nothing.
-TEST(EvaluationTest, ARetrofitTestsOneModelWithEveryScheme) {
+// The first scheme has the same result as in the task `text`, and a scaling by
+// a factor of 1 changes nothing.
+TEST(EvaluationTest, RetrofitTestsOneModelWithEveryScheme) {
   EvaluationSettings settings = Tiny("retrofit");
   ASSERT_TRUE(FillDefaults(&settings).ok());
   const TrainingSetting setting = SettingOf(settings);
@@ -147,7 +150,7 @@ TEST(EvaluationTest, ARetrofitTestsOneModelWithEveryScheme) {
   }
 }
 
-TEST(EvaluationTest, ARetrofitWantsRotations) {
+TEST(EvaluationTest, RetrofitRejectsSchemesWithoutRotations) {
   EvaluationSettings settings = Tiny("retrofit");
   ASSERT_TRUE(FillDefaults(&settings).ok());
   const TrainingSetting setting = SettingOf(settings);
@@ -156,7 +159,7 @@ TEST(EvaluationTest, ARetrofitWantsRotations) {
   EXPECT_EQ(FieldOf(job.status()), "schemes[0]");
 }
 
-TEST(EvaluationTest, RunsPatterns) {
+TEST(EvaluationTest, RunsPatternMode) {
   EvaluationSettings settings;
   settings.mode = PatternSettings{.map_size = 8};
   settings.train_length = 16;
@@ -166,12 +169,13 @@ TEST(EvaluationTest, RunsPatterns) {
   const auto summary = job.Run(pool, nullptr, recorder);
   ASSERT_TRUE(summary.ok()) << summary.status();
   ASSERT_TRUE(FillDefaults(&settings).ok());
-  EXPECT_EQ(recorder.cells.size(), AllSuited(settings).size() * 5);
+  EXPECT_EQ(recorder.cells.size(),
+            AllWithTrainingDefaults(settings).size() * 5);
   EXPECT_TRUE(recorder.cells[0].attention_map.has_value());
   EXPECT_THAT(summary->gates, IsEmpty());
 }
 
-TEST(EvaluationTest, IsTheSameToTheBitForAnyNumberOfThreads) {
+TEST(EvaluationTest, IsBitIdenticalForAnyNumberOfThreads) {
   for (const absl::string_view task : {"text", "ordering"}) {
     const EvaluationJob job = MustCreate(Tiny(task));
     std::vector<std::map<std::string, double>> first;
@@ -189,8 +193,8 @@ TEST(EvaluationTest, IsTheSameToTheBitForAnyNumberOfThreads) {
   }
 }
 
-// The free check of the whole pipeline: a model that looks both ways and knows
-// no positions answers a sequence and its permutation alike.
+// Checks the whole pipeline: a bidirectional model without positions gives the
+// same answer to a sequence and its permutation.
 TEST(EvaluationTest, OrderingWithoutPositionsIsExactlyChance) {
   EvaluationSettings settings = Tiny("ordering");
   std::get<TrainedSettings>(settings.mode).training.step_count = 60;
@@ -213,7 +217,7 @@ TEST(EvaluationTest, OrderingWithoutPositionsIsExactlyChance) {
   EXPECT_FALSE(summary->gates[0].passed);
 }
 
-TEST(EvaluationTest, CancellingEndsIt) {
+TEST(EvaluationTest, CancellationEndsTheRun) {
   const EvaluationJob job = MustCreate(Tiny("copy"));
   ThreadPool pool(2);
   Recorder recorder;
@@ -228,7 +232,7 @@ TEST(EvaluationTest, CancellingEndsIt) {
   EXPECT_EQ(recorder.cells.size(), 3);
 }
 
-TEST(EvaluationTest, DeadlineLeavesWhatIsFinished) {
+TEST(EvaluationTest, DeadlineReturnsAPartialSummary) {
   const EvaluationJob job = MustCreate(Tiny("copy"));
   ThreadPool pool(2);
   Recorder recorder;
@@ -247,28 +251,29 @@ TEST(EvaluationTest, DeadlineLeavesWhatIsFinished) {
   EXPECT_EQ(summary->rows.size(), 6);
 }
 
-TEST(EvaluationTest, SaysWhatWouldFit) {
+TEST(EvaluationTest, SuggestsAStepCountThatFits) {
   EvaluationSettings settings = Tiny("copy");
   std::get<TrainedSettings>(settings.mode).training.step_count = 5000;
   const EvaluationJob job = MustCreate(settings);
   EXPECT_THAT(job.WhatFits(job.flops() * 0.7),
               HasSubstr("trained.training.step_count of "));
   EXPECT_THAT(job.WhatFits(1), Not(HasSubstr("step_count")));
-  // The advice holds.
-  const std::string advice = job.WhatFits(job.flops() * 0.9);
-  const size_t at = advice.find(" of ") + 4;
+  // The suggested step count fits.
+  const std::string suggestion = job.WhatFits(job.flops() * 0.9);
+  const size_t at = suggestion.find(" of ") + 4;
   std::get<TrainedSettings>(settings.mode).training.step_count =
-      std::stoll(advice.substr(at));
+      std::stoll(suggestion.substr(at));
   const EvaluationJob smaller = MustCreate(settings);
   EXPECT_LE(smaller.flops(), job.flops() * 0.9);
   EXPECT_GT(smaller.flops(), job.flops() * 0.4);
 }
 
-// Trained at 32 and tested at 256, as the ALiBi paper has it at 512 and 3512:
-// ALiBi holds, T5's bias loses a little, rotations more, and sinusoids most.
-TEST(EvaluationTest, SchemesFallInTheOrderOfTheLiterature) {
+// Models are trained at 32 tokens and tested at 256. As in the ALiBi paper (512
+// and 3512 tokens), ALiBi extrapolates best, followed by T5's bias, rotations
+// and sinusoidal codes.
+TEST(EvaluationTest, RanksSchemesAsTheAlibiPaperDoes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "minutes of training, all of which smaller tests run too";
+  GTEST_SKIP() << "takes minutes; smaller tests cover the same code";
 #endif
   EvaluationSettings settings;
   TrainedSettings trained;
@@ -299,12 +304,13 @@ TEST(EvaluationTest, SchemesFallInTheOrderOfTheLiterature) {
   EXPECT_LT(far["alibi"] + 0.1, far["t5_bias"]);
   EXPECT_LT(far["t5_bias"] + 0.2, far["rope"]);
   EXPECT_LT(far["rope"] + 0.2, far["sinusoidal"]);
-  // In range they are close to each other.
+  // At the training length they are close to each other.
   EXPECT_LT(std::abs(near["alibi"] - near["rope"]), 0.3);
 }
 
-// Steps over parameters cost, however short the sequences are.
-TEST(EvaluationTest, PriceCountsParameters) {
+// The estimate includes the work per parameter, which dominates for short
+// sequences.
+TEST(EvaluationTest, FlopsCountParameters) {
   EvaluationSettings settings = Tiny("copy");
   auto& trained = std::get<TrainedSettings>(settings.mode);
   trained.model = {.dim = 256, .layer_count = 8, .head_count = 1};
@@ -321,7 +327,7 @@ TEST(EvaluationTest, PriceCountsParameters) {
   EXPECT_GT(job->flops(), 1e15);
 }
 
-TEST(EvaluationTest, TooManyCellsAreRefused) {
+TEST(EvaluationTest, RejectsTooManyCells) {
   EvaluationSettings settings;
   settings.train_length = 8;
   settings.seed_count = 64;
@@ -336,12 +342,13 @@ TEST(EvaluationTest, TooManyCellsAreRefused) {
   EXPECT_EQ(LimitOf(job.status()), "max_evaluation_cells") << job.status();
 }
 
-TEST(EvaluationTest, SchemesThatDoNotFitAreNamedByTheirPlace) {
+TEST(EvaluationTest, ErrorsNameTheSchemeByItsIndex) {
   EvaluationSettings settings = Tiny("copy");
   std::get<TrainedSettings>(settings.mode).model.dim = 15;
   std::get<TrainedSettings>(settings.mode).model.head_count = 3;
   ASSERT_TRUE(FillDefaults(&settings).ok());
-  const auto job = EvaluationJob::Create(settings, AllSuited(settings));
+  const auto job =
+      EvaluationJob::Create(settings, AllWithTrainingDefaults(settings));
   EXPECT_EQ(FieldOf(job.status()), "schemes[3].rope.rotary_dim")
       << job.status();
 }
@@ -373,7 +380,7 @@ TEST(SettingsTest, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(std::get<PatternSettings>(settings.mode).head_count, 2);
 }
 
-TEST(SettingsTest, TheTrainingLengthIsAlwaysTested) {
+TEST(SettingsTest, TrainingLengthIsAlwaysTested) {
   EvaluationSettings settings;
   settings.train_length = 32;
   settings.eval_lengths = {100, 50, 100};
@@ -381,7 +388,7 @@ TEST(SettingsTest, TheTrainingLengthIsAlwaysTested) {
   EXPECT_THAT(settings.eval_lengths, ElementsAre(32, 50, 100));
 }
 
-TEST(SettingsTest, BadOnesNameTheirField) {
+TEST(SettingsTest, ErrorsNameTheField) {
   const auto field_of = [](auto change) {
     EvaluationSettings settings = Tiny("text");
     change(settings, std::get<TrainedSettings>(settings.mode));

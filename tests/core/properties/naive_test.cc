@@ -1,4 +1,4 @@
-// Encodings that fail, and fail as they should.
+// Tests that the naive encodings fail the checks that they should fail.
 #include "core/properties/naive.h"
 
 #include <cstdint>
@@ -27,7 +27,7 @@ PropertyResult Naive(absl::string_view name, absl::string_view property) {
   return {};
 }
 
-TEST(NaiveTest, EachIsAsItsFileSays) {
+TEST(NaiveTest, KeepTheirPromises) {
   ASSERT_EQ(NaiveEncodings().size(), 3u);
   for (const NaiveEncoding& encoding : NaiveEncodings()) {
     for (const PropertyResult& result : CheckNaive(encoding)) {
@@ -64,8 +64,9 @@ TEST(NaiveTest, SinusoidalPassesTheSameRules) {
   EXPECT_EQ(CheckOne("sinusoidal", "boundedness").verdict, Verdict::kHolds);
 }
 
-TEST(NaiveTest, RulesSeeThroughATable) {
-  // Stretched tables depend on the length; random rows are not smooth, and end.
+TEST(NaiveTest, LearnedTablesBreakTheRules) {
+  // An interpolated table depends on the sequence length. A plain table has
+  // random rows, which are not smooth, and a last position.
   Arguments stretched;
   stretched.Set("max_length", int64_t{100});
   stretched.Set("policy", std::string("INTERPOLATE"));

@@ -1,4 +1,4 @@
-// The properties of schemes, all of them at once, and what checking costs.
+// Tests of CheckProperties() on every registered scheme, and of its cost.
 #include "core/properties/properties.h"
 
 #include <memory>
@@ -24,7 +24,7 @@ TEST_P(PropertiesTest, AreAsPromised) {
   }
 }
 
-TEST_P(PropertiesTest, ComeInTheOrderOfThePromisesWithWords) {
+TEST_P(PropertiesTest, FollowTheOrderOfThePromises) {
   const auto results = Check(GetParam().name);
   ASSERT_GE(results.size(), static_cast<size_t>(kPropertyCount));
   for (int n = 0; n < kPropertyCount; ++n) {
@@ -34,26 +34,26 @@ TEST_P(PropertiesTest, ComeInTheOrderOfThePromisesWithWords) {
   }
 }
 
-TEST_P(PropertiesTest, AreMeasuredEvenIfNothingIsPromised) {
-  // Verdicts do not follow the promise: turned around, all that was measured
-  // stays, and nothing is as promised.
-  Promises contrary = GetParam().promises;
-  for (Promise& promise : contrary) {
+TEST_P(PropertiesTest, DoNotDependOnThePromises) {
+  // With inverted promises, all measurements stay the same and none agrees with
+  // its promise.
+  Promises inverted = GetParam().promises;
+  for (Promise& promise : inverted) {
     promise = promise.answer == Promise::Answer::kYes ? kNo : kYes;
   }
   const auto scheme = MustMake(GetParam().name);
   const auto plain =
-      *CheckProperties(*scheme, GetParam().promises, StopCheck());
-  const auto turned = *CheckProperties(*scheme, contrary, StopCheck());
-  ASSERT_EQ(plain.size(), turned.size());
+      *CheckProperties(*scheme, GetParam().promises, CancellationCheck());
+  const auto other = *CheckProperties(*scheme, inverted, CancellationCheck());
+  ASSERT_EQ(plain.size(), other.size());
   for (int n = 0; n < kPropertyCount; ++n) {
-    EXPECT_EQ(turned[n].verdict, plain[n].verdict);
-    EXPECT_EQ(turned[n].measured, plain[n].measured);
-    EXPECT_FALSE(turned[n].as_promised) << turned[n].property;
+    EXPECT_EQ(other[n].verdict, plain[n].verdict);
+    EXPECT_EQ(other[n].measured, plain[n].measured);
+    EXPECT_FALSE(other[n].as_promised) << other[n].property;
   }
 }
 
-TEST_P(PropertiesTest, AreTheSameTwice) {
+TEST_P(PropertiesTest, AreDeterministic) {
   const auto once = Check(GetParam().name);
   const auto again = Check(GetParam().name);
   ASSERT_EQ(once.size(), again.size());
@@ -66,11 +66,11 @@ TEST_P(PropertiesTest, AreTheSameTwice) {
 INSTANTIATE_TEST_SUITE_P(Schemes, PropertiesTest,
                          ::testing::ValuesIn(AllSchemes().begin(),
                                              AllSchemes().end()),
-                         [](const auto& info) {
-                           return std::string(info.param.name);
+                         [](const auto& test) {
+                           return std::string(test.param.name);
                          });
 
-// Counts how often it is asked for.
+// A T5 bias that counts how often it is compiled.
 class CountedBias final : public SchemeFormula {
  public:
   static int& count() {
@@ -84,26 +84,27 @@ class CountedBias final : public SchemeFormula {
   }
 };
 
-TEST(PropertiesCostTest, SchemeIsCompiledAFewTimesOnly) {
+TEST(PropertiesCostTest, SchemeIsCompiledAtMostThirtyTimes) {
   SchemeInfo info = *FindScheme("t5_bias");
   info.make =
       [](const Arguments&) -> absl::StatusOr<std::unique_ptr<SchemeFormula>> {
     return std::make_unique<CountedBias>();
   };
   CountedBias::count() = 0;
-  EXPECT_TRUE(
-      CheckProperties(**MakeScheme(info, {}), info.promises, StopCheck()).ok());
+  EXPECT_TRUE(CheckProperties(**MakeScheme(info, {}), info.promises,
+                              CancellationCheck())
+                  .ok());
   EXPECT_LE(CountedBias::count(), 30);
 }
 
-TEST(PropertiesCostTest, StopIsAskedBetweenCases) {
-  int asked = 0;
+TEST(PropertiesCostTest, CancellationIsPolledBetweenChecks) {
+  int polls = 0;
   const auto results =
       CheckProperties(*MustMake("rope"), FindScheme("rope")->promises, [&] {
-        return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("enough");
+        return ++polls < 3 ? absl::OkStatus() : absl::CancelledError("enough");
       });
   EXPECT_TRUE(absl::IsCancelled(results.status()));
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(polls, 3);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The worked case of each property.
+// Tests of the worked case of each property.
 
 #include <cstdint>
 #include <string>
@@ -15,23 +15,23 @@ namespace {
 
 using testing::Check;
 using testing::CheckOne;
-using testing::ExpectKept;
+using testing::ExpectPromisesKept;
 using testing::Has;
 using ::testing::HasSubstr;
 
-TEST(EquivarianceCaseTest, WithoutPositionsTheDifferenceIsBelowAMillionth) {
+TEST(EquivarianceCaseTest, HoldsWithoutPositions) {
   const auto result = CheckOne("none", "permutation_equivariance");
   EXPECT_LT(result.measured, 1e-6);
   EXPECT_THAT(result.worked_case, HasSubstr("3 tokens, width 8, one head, "
                                             "unmasked, permuted as [2, 0, 1]"));
 }
 
-TEST(EquivarianceCaseTest, SinusoidalDiffersByMoreThanAThousandth) {
+TEST(EquivarianceCaseTest, FailsForSinusoidalCodes) {
   EXPECT_GT(CheckOne("sinusoidal", "permutation_equivariance").measured, 1e-3);
 }
 
-TEST(EquivarianceCaseTest, CausalBiasIsJudgedWithoutTheMask) {
-  // Slopes of zero leave the mask alone, which must not count.
+TEST(EquivarianceCaseTest, CausalMaskIsNotCounted) {
+  // With slopes of zero only the causal mask depends on the order.
   Arguments flat;
   flat.Set("slopes", std::vector<double>{0, 0});
   const auto result = CheckOne("alibi", "permutation_equivariance", flat);
@@ -41,7 +41,7 @@ TEST(EquivarianceCaseTest, CausalBiasIsJudgedWithoutTheMask) {
             Verdict::kFails);
 }
 
-TEST(EquivarianceCaseTest, SymmetricBiasIsRunUnmasked) {
+TEST(EquivarianceCaseTest, SymmetricBiasRunsUnmasked) {
   Arguments symmetric;
   symmetric.Set("symmetric", true);
   const auto result = CheckOne("alibi", "permutation_equivariance", symmetric);
@@ -49,13 +49,13 @@ TEST(EquivarianceCaseTest, SymmetricBiasIsRunUnmasked) {
   EXPECT_THAT(result.worked_case, HasSubstr("unmasked"));
 }
 
-TEST(ShiftCaseTest, TableIsShiftedAsFarAsItGoes) {
+TEST(ShiftCaseTest, ShiftsStayWithinTheTable) {
   const auto result = CheckOne("learned", "shift_invariance");
   EXPECT_EQ(result.verdict, Verdict::kFails);
   EXPECT_THAT(result.worked_case, HasSubstr("shifted by 1, 17, 100:"));
 }
 
-TEST(RotationCaseTest, IsTheCourses) {
+TEST(RotationCaseTest, ChecksTheDocumentedPairs) {
   const auto result = CheckOne("rope", "relative_rotation");
   EXPECT_LE(result.measured, 1e-5);
   EXPECT_THAT(result.worked_case,
@@ -63,15 +63,15 @@ TEST(RotationCaseTest, IsTheCourses) {
                         "(20,8)"));
 }
 
-TEST(RotationCaseTest, WideRotationGetsAWideHead) {
+TEST(RotationCaseTest, HeadIsWidenedForAWideRotation) {
   Arguments wide;
   wide.Set("rotary_dim", int64_t{100});
-  ExpectKept("rope", wide);
+  ExpectPromisesKept("rope", wide);
   EXPECT_THAT(CheckOne("rope", "relative_rotation", wide).worked_case,
               HasSubstr("d = 128"));
 }
 
-TEST(RotationCaseTest, TooWideARotationIsNotRun) {
+TEST(RotationCaseTest, RotationBeyondTheMaxWidthIsNotRun) {
   Arguments wide;
   wide.Set("rotary_dim", int64_t{1} << 30);
   const auto result = CheckOne("rope", "norm_preservation", wide);
@@ -79,25 +79,25 @@ TEST(RotationCaseTest, TooWideARotationIsNotRun) {
   EXPECT_THAT(result.worked_case, HasSubstr("rotary_dim"));
 }
 
-TEST(BoundednessCaseTest, SinusoidalNormIsHalfTheWidth) {
+TEST(BoundednessCaseTest, SquaredSinusoidalNormIsHalfTheWidth) {
   EXPECT_THAT(CheckOne("sinusoidal", "boundedness").worked_case,
               HasSubstr("is 8 = d / 2 at width 16"));
 }
 
-TEST(BoundednessCaseTest, LinearPenaltyGrowsAThousandfold) {
+TEST(BoundednessCaseTest, LinearBiasIsUnbounded) {
   EXPECT_GT(CheckOne("alibi", "boundedness").measured, 1000);
 }
 
-TEST(UniquenessCaseTest, BucketsShareTheirBias) {
-  // 32 buckets for 256 distances and 24 far ones; the first to be shared begins
-  // at 16.
+TEST(UniquenessCaseTest, DistancesOfABucketCollide) {
+  // There are 32 buckets for 256 + 24 distances. The first bucket with more
+  // than one distance begins at 16.
   const auto result = CheckOne("t5_bias", "uniqueness");
   EXPECT_EQ(result.measured, 256 + 24 - 32);
   EXPECT_THAT(result.worked_case, HasSubstr("16 and 17"));
 }
 
-TEST(UniquenessCaseTest, BucketsAreSharedFarOut) {
-  // The first 256 distances have a bucket each.
+TEST(UniquenessCaseTest, FarCollisionsAreFound) {
+  // Each of the first 256 distances has a bucket of its own.
   Arguments wide;
   wide.Set("bucket_count", int64_t{512});
   wide.Set("max_distance", int64_t{4096});
@@ -107,13 +107,13 @@ TEST(UniquenessCaseTest, BucketsAreSharedFarOut) {
   EXPECT_THAT(result.worked_case, HasSubstr("24 others up to 1048575"));
 }
 
-TEST(UniquenessCaseTest, SmallSlopesStillTellDistancesApart) {
+TEST(UniquenessCaseTest, SmallSlopesDistinguishDistances) {
   Arguments flat;
   flat.Set("bias_max", 1000.0);
   EXPECT_EQ(CheckOne("alibi", "uniqueness", flat).verdict, Verdict::kHolds);
 }
 
-TEST(UniquenessCaseTest, TableIsHeldToItsPromiseWithinTheTable) {
+TEST(UniquenessCaseTest, TableIsCheckedWithinItsLength) {
   Arguments clamped;
   clamped.Set("max_length", int64_t{100});
   clamped.Set("policy", std::string("CLAMP"));
@@ -123,14 +123,14 @@ TEST(UniquenessCaseTest, TableIsHeldToItsPromiseWithinTheTable) {
               HasSubstr("first 100 codes of positions, within the table"));
 }
 
-TEST(SlopesCaseTest, EightSlopesHalve) {
+TEST(SlopesCaseTest, EightHeadsHalveTheSlope) {
   const auto result = CheckOne("alibi", "slopes_geometric");
   EXPECT_EQ(result.verdict, Verdict::kHolds);
   EXPECT_THAT(result.worked_case,
               HasSubstr("8 heads, slopes from 0.5 to 0.00390625, each 0.5"));
 }
 
-TEST(SlopesCaseTest, GivenSlopesNeedNotBeASeries) {
+TEST(SlopesCaseTest, UserSlopesNeedNotBeASeries) {
   Arguments given;
   given.Set("slopes", std::vector<double>{1, 0.5, 0.4});
   const auto result = CheckOne("alibi", "slopes_geometric", given);
@@ -139,12 +139,12 @@ TEST(SlopesCaseTest, GivenSlopesNeedNotBeASeries) {
   EXPECT_TRUE(result.as_promised);
 }
 
-TEST(SlopesCaseTest, OnlyBiasesWithSlopesHaveIt) {
+TEST(SlopesCaseTest, AppliesToBiasesWithSlopesOnly) {
   EXPECT_FALSE(Has(Check("t5_bias"), "slopes_geometric"));
   EXPECT_FALSE(Has(Check("rope"), "slopes_geometric"));
 }
 
-TEST(DotProductCaseTest, HasTheExercisesNumbers) {
+TEST(DotProductCaseTest, ReportsKnownDotProducts) {
   const auto result = CheckOne("sinusoidal", "worked_dot_products");
   EXPECT_EQ(result.verdict, Verdict::kHolds);
   EXPECT_THAT(result.worked_case, HasSubstr("PE(0).PE(1) = 1.5402523"));

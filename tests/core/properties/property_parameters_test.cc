@@ -1,5 +1,5 @@
-// Parameters do not make liars of schemes; some fix the geometry, or leave
-// nothing to measure.
+// Tests that schemes keep their promises with parameters other than the
+// defaults, and that parameters which fix the geometry are respected.
 
 #include <cmath>
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace {
 
 using testing::Check;
 using testing::CheckOne;
-using testing::ExpectKept;
+using testing::ExpectPromisesKept;
 using testing::Find;
 using ::testing::HasSubstr;
 using testing::RandomTensor;
@@ -32,7 +32,7 @@ TEST(ParametersTest, TablesOfEveryPolicyAndLengthKeepTheirPromises) {
       Arguments arguments;
       arguments.Set("max_length", length);
       arguments.Set("policy", std::string(policy));
-      ExpectKept("learned", arguments);
+      ExpectPromisesKept("learned", arguments);
     }
   }
 }
@@ -47,7 +47,7 @@ TEST(ParametersTest, BucketsOfEveryShapeKeepTheirPromises) {
         arguments.Set("bucket_count", buckets);
         arguments.Set("max_distance", distance);
         arguments.Set("bidirectional", bidirectional);
-        ExpectKept("t5_bias", arguments);
+        ExpectPromisesKept("t5_bias", arguments);
       }
     }
   }
@@ -58,7 +58,7 @@ TEST(ParametersTest, SlopesOfEverySizeKeepTheirPromises) {
     SCOPED_TRACE(bias_max);
     Arguments arguments;
     arguments.Set("bias_max", bias_max);
-    ExpectKept("alibi", arguments);
+    ExpectPromisesKept("alibi", arguments);
   }
 }
 
@@ -67,7 +67,7 @@ TEST(ParametersTest, RotationsOfEveryWidthKeepTheirPromises) {
     SCOPED_TRACE(width);
     Arguments arguments;
     arguments.Set("rotary_dim", width);
-    ExpectKept("rope", arguments);
+    ExpectPromisesKept("rope", arguments);
   }
 }
 
@@ -79,17 +79,17 @@ TEST(ParametersTest, ScalingsOfEveryKindKeepTheirPromises) {
       Arguments arguments;
       arguments.Set(parameter.name, true);
       arguments.Set(absl::StrCat(parameter.name, ".factor"), factor);
-      ExpectKept("rope", arguments);
+      ExpectPromisesKept("rope", arguments);
     }
   }
 }
 
-TEST(ParametersTest, ShortLengthsAndFewPairsBreakNoPromise) {
+TEST(ParametersTest, ShortLengthsAndFewPairsKeepTheirPromises) {
   Arguments dynamic;
   dynamic.Set("dynamic_ntk", true);
   dynamic.Set("dynamic_ntk.factor", 4.0);
   dynamic.Set("dynamic_ntk.max_position", int64_t{8});
-  ExpectKept("rope", dynamic);
+  ExpectPromisesKept("rope", dynamic);
   const auto shifted = CheckOne("rope", "shift_invariance", dynamic);
   EXPECT_EQ(shifted.verdict, Verdict::kFails);
   EXPECT_THAT(shifted.worked_case, HasSubstr("largest position"));
@@ -97,15 +97,15 @@ TEST(ParametersTest, ShortLengthsAndFewPairsBreakNoPromise) {
     Arguments proportional;
     proportional.Set("proportional", true);
     proportional.Set("proportional.share", share);
-    ExpectKept("rope", proportional);
+    ExpectPromisesKept("rope", proportional);
   }
   Arguments longrope;
   longrope.Set("longrope", true);
   longrope.Set("longrope.long_factors", std::vector<double>(48, 3.0));
-  ExpectKept("rope", longrope);
+  ExpectPromisesKept("rope", longrope);
 }
 
-TEST(ParametersTest, AnAttentionFactorPreservesNoNorm) {
+TEST(ParametersTest, AttentionFactorBreaksNormPreservation) {
   Arguments arguments;
   arguments.Set("yarn", true);
   arguments.Set("yarn.factor", 4.0);
@@ -115,7 +115,7 @@ TEST(ParametersTest, AnAttentionFactorPreservesNoNorm) {
   EXPECT_TRUE(result.as_promised);
 }
 
-TEST(ParametersTest, BiasTooSmallToShowIsSaidToBeSo) {
+TEST(ParametersTest, BiasTooSmallToMeasureIsNotRun) {
   Arguments flat;
   flat.Set("bias_max", 1000.0);
   const auto result = CheckOne("alibi", "permutation_equivariance", flat);
@@ -123,12 +123,12 @@ TEST(ParametersTest, BiasTooSmallToShowIsSaidToBeSo) {
   EXPECT_THAT(result.worked_case, HasSubstr("to tell distances apart"));
 }
 
-TEST(ParametersTest, GivenSlopesBreakNoPromise) {
+TEST(ParametersTest, UserSlopesBreakNoPromise) {
   for (const std::vector<double>& slopes :
        {std::vector<double>{0, 0, 0}, {-1, 1}, {1, 0.5, 0.4}, {0.1}}) {
     Arguments given;
     given.Set("slopes", slopes);
-    ExpectKept("alibi", given);
+    ExpectPromisesKept("alibi", given);
   }
   Arguments given;
   given.Set("slopes", std::vector<double>{-1, 1});
@@ -136,39 +136,39 @@ TEST(ParametersTest, GivenSlopesBreakNoPromise) {
   EXPECT_EQ(result.verdict, Verdict::kFails);
   EXPECT_EQ(result.promise, Promise::Answer::kNotApplicable);
   EXPECT_THAT(result.worked_case, HasSubstr("given by the caller"));
-  // What holds for all slopes stays promised.
+  // Shift invariance holds for any slopes and remains promised.
   EXPECT_EQ(CheckOne("alibi", "shift_invariance", given).promise,
             Promise::Answer::kYes);
 }
 
-TEST(ParametersTest, GivenTablesBreakNoPromise) {
+TEST(ParametersTest, UserTablesBreakNoPromise) {
   const Tensor zeros = Tensor::Zeros(DType::kFloat32, {32, 4});
   Arguments given;
   given.Set("table", zeros.view());
-  ExpectKept("learned", given);
-  ExpectKept("t5_bias", given);
+  ExpectPromisesKept("learned", given);
+  ExpectPromisesKept("t5_bias", given);
 }
 
-TEST(PropertiesGeometryTest, GivenTableIsCheckedAtItsWidth) {
+TEST(PropertiesGeometryTest, UserTableIsCheckedAtItsWidth) {
   const Tensor table = RandomTensor(DType::kFloat32, {300, 6}, 3, "table");
   Arguments arguments;
   arguments.Set("table", table.view());
-  ExpectKept("learned", arguments);
+  ExpectPromisesKept("learned", arguments);
   EXPECT_THAT(CheckOne("learned", "linear_shift", arguments).worked_case,
               HasSubstr("Width 6"));
 }
 
-TEST(PropertiesGeometryTest, GivenBiasesAreCheckedWithTheirHeads) {
+TEST(PropertiesGeometryTest, UserBiasesAreCheckedWithTheirHeads) {
   const Tensor table = RandomTensor(DType::kFloat32, {32, 3}, 3, "table");
   Arguments arguments;
   arguments.Set("table", table.view());
-  ExpectKept("t5_bias", arguments);
+  ExpectPromisesKept("t5_bias", arguments);
   EXPECT_THAT(
       CheckOne("t5_bias", "permutation_equivariance", arguments).worked_case,
       HasSubstr("3 heads"));
 }
 
-TEST(PropertiesGeometryTest, TableOfTwoRowsIsNotRunAndNotCalledALie) {
+TEST(PropertiesGeometryTest, TableOfTwoRowsIsNotRun) {
   Arguments tiny;
   tiny.Set("max_length", int64_t{2});
   const auto results = Check("learned", tiny);
@@ -178,14 +178,14 @@ TEST(PropertiesGeometryTest, TableOfTwoRowsIsNotRunAndNotCalledALie) {
   EXPECT_THAT(equivariance.worked_case, HasSubstr("past the table's 2 rows"));
 }
 
-TEST(PropertiesGeometryTest, ManyHeadsAreNotRun) {
+TEST(PropertiesGeometryTest, TooManyHeadsAreNotRun) {
   Arguments many;
   many.Set("slopes", std::vector<double>(2000, 0.1));
   EXPECT_EQ(CheckOne("alibi", "joint_equivariance", many).verdict,
             Verdict::kNotApplicable);
 }
 
-TEST(PropertiesGeometryTest, NumbersThatOverflowFailAndStayFinite) {
+TEST(PropertiesGeometryTest, OverflowFailsAndIsReportedAsFinite) {
   const double largest = std::numeric_limits<double>::max();
   Arguments steep;
   steep.Set("slopes", std::vector<double>{largest, largest});

@@ -1,4 +1,4 @@
-// What the tests of properties share.
+// Helpers of the property tests.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 
 namespace locus::testing {
 
+// Returns the result of `property`; the test fails if there is none.
 inline const PropertyResult& Find(const std::vector<PropertyResult>& results,
                                   absl::string_view property) {
   static const PropertyResult* const none = new PropertyResult();
@@ -30,11 +31,11 @@ inline bool Has(const std::vector<PropertyResult>& results,
   });
 }
 
-// All that is checked of a scheme with its promises.
+// Checks all properties of a registered scheme against its promises.
 inline std::vector<PropertyResult> Check(absl::string_view name,
                                          Arguments arguments = {}) {
   return *CheckProperties(*MustMake(name, std::move(arguments)),
-                          FindScheme(name)->promises, StopCheck());
+                          FindScheme(name)->promises, CancellationCheck());
 }
 
 inline PropertyResult CheckOne(absl::string_view name,
@@ -44,8 +45,9 @@ inline PropertyResult CheckOne(absl::string_view name,
   return Find(results, property);
 }
 
-// Parameters do not make a liar of a scheme.
-inline void ExpectKept(absl::string_view name, const Arguments& arguments) {
+// Expects that a scheme keeps its promises with these parameters.
+inline void ExpectPromisesKept(absl::string_view name,
+                               const Arguments& arguments) {
   for (const PropertyResult& result : Check(name, arguments)) {
     EXPECT_TRUE(result.as_promised)
         << result.property << ": " << result.worked_case;

@@ -1,4 +1,5 @@
-// The trainable transformer, held to its definition and to differences.
+// Tests of the trainable transformer against a reference implementation and
+// central differences, and of its trainer.
 #include "core/training/transformer.h"
 
 #include <cmath>
@@ -7,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "core/parallel/thread_pool.h"
 #include "core/encoding/registry.h"
+#include "core/parallel/thread_pool.h"
 #include "core/training/layer_ops.h"
 #include "core/training/trainer.h"
 #include "tests/core/training/transformer_testing.h"
@@ -16,16 +17,16 @@
 namespace locus {
 namespace {
 
-// Scheme, causal.
+// Parameters: the name of a scheme, and whether the model is causal.
 class GradientTest
     : public ::testing::TestWithParam<std::tuple<std::string, bool>> {};
 
 INSTANTIATE_TEST_SUITE_P(AllSchemes, GradientTest,
                          ::testing::Combine(::testing::ValuesIn(SchemeNames()),
                                             ::testing::Bool()),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) +
-                                  (std::get<1>(info.param) ? "_causal"
+                         [](const auto& test) {
+                           return std::get<0>(test.param) +
+                                  (std::get<1>(test.param) ? "_causal"
                                                            : "_bidirectional");
                          });
 
@@ -33,18 +34,18 @@ TEST_P(GradientTest, EqualsCentralDifferences) {
   const auto& [name, causal] = GetParam();
   if (!causal && FindScheme(name)->is_causal_only) return;
   const TransformerShape shape = OddShape(causal);
-  const auto scheme = SuitedScheme(name, causal);
+  const auto scheme = SchemeWithTrainingDefaults(name, causal);
   auto trainer = Trainer<double>::Create(shape, *scheme, {}, kLength, 5);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   ExpectGradientsEqualDifferences(**trainer, shape);
 }
 
-TEST(GradientTest, InterpolatedTableLearnsBothRows) {
+TEST(GradientTest, InterpolatedTableUpdatesBothRows) {
   Arguments arguments;
   arguments.Set("max_length", int64_t{20});
   arguments.Set("policy", std::string("INTERPOLATE"));
   const TransformerShape shape = OddShape(true);
-  const auto scheme = SuitedScheme("learned", true, arguments);
+  const auto scheme = SchemeWithTrainingDefaults("learned", true, arguments);
   auto trainer = Trainer<double>::Create(shape, *scheme, {}, kLength, 5);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   TransformerWeights<double>& weights = (*trainer)->weights();
@@ -71,18 +72,18 @@ class ForwardTest : public GradientTest {};
 INSTANTIATE_TEST_SUITE_P(AllSchemes, ForwardTest,
                          ::testing::Combine(::testing::ValuesIn(SchemeNames()),
                                             ::testing::Bool()),
-                         [](const auto& info) {
-                           return std::get<0>(info.param) +
-                                  (std::get<1>(info.param) ? "_causal"
+                         [](const auto& test) {
+                           return std::get<0>(test.param) +
+                                  (std::get<1>(test.param) ? "_causal"
                                                            : "_bidirectional");
                          });
 
-// Beyond the training length, too.
-TEST_P(ForwardTest, EqualsTheSlowTwin) {
+// Sequences exceed the training length.
+TEST_P(ForwardTest, EqualsReference) {
   const auto& [name, causal] = GetParam();
   if (!causal && FindScheme(name)->is_causal_only) return;
   const TransformerShape shape = OddShape(causal);
-  const auto scheme = SuitedScheme(name, causal);
+  const auto scheme = SchemeWithTrainingDefaults(name, causal);
   auto trainer = Trainer<double>::Create(shape, *scheme, {}, kLength, 5);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const auto batch = RandomBatch(shape, 8, 3, 2 * kLength + 3);
@@ -92,13 +93,13 @@ TEST_P(ForwardTest, EqualsTheSlowTwin) {
        .head_count = shape.head_count,
        .max_position = 2 * kLength + 2});
   ASSERT_TRUE(compiled.ok()) << compiled.status();
-  const SlowTwin twin((*trainer)->weights(), {{&*compiled}});
+  const ReferenceTransformer reference((*trainer)->weights(), {{&*compiled}});
   ThreadPool pool(2);
   int64_t checked = 0;
   const auto status = (*trainer)->Test(
       batch, pool, nullptr,
       [&](const Example& example, absl::Span<const float> logits) {
-        const auto expected = twin.Logits(example);
+        const auto expected = reference.Logits(example);
         ASSERT_EQ(logits.size(), expected.size() * shape.vocabulary_size);
         for (size_t n = 0; n < expected.size(); ++n) {
           for (int64_t v = 0; v < shape.vocabulary_size; ++v) {
@@ -115,7 +116,7 @@ TEST_P(ForwardTest, EqualsTheSlowTwin) {
 TEST(TrainerTest, ResultsDoNotDependOnTheNumberOfThreads) {
   for (const std::string& name : SchemeNames()) {
     const TransformerShape shape = OddShape(true);
-    const auto scheme = SuitedScheme(name, true);
+    const auto scheme = SchemeWithTrainingDefaults(name, true);
     std::vector<std::vector<float>> results;
     for (const int threads : {1, 2, 5}) {
       ThreadPool pool(threads);
@@ -135,10 +136,10 @@ TEST(TrainerTest, ResultsDoNotDependOnTheNumberOfThreads) {
   }
 }
 
-TEST(TrainerTest, LearnsABatchByHeart) {
+TEST(TrainerTest, OverfitsOneBatch) {
   const TransformerShape shape = OddShape(true);
   for (const std::string& name : SchemeNames()) {
-    const auto scheme = SuitedScheme(name, true);
+    const auto scheme = SchemeWithTrainingDefaults(name, true);
     TrainerOptions options;
     options.step_count = 200;
     options.warmup_step_count = 10;
@@ -157,8 +158,8 @@ TEST(TrainerTest, LearnsABatchByHeart) {
 
 TEST(TrainerTest, SchemesStartFromTheSameWeights) {
   const TransformerShape shape = OddShape(true);
-  const auto none = SuitedScheme("none", true);
-  const auto learned = SuitedScheme("learned", true);
+  const auto none = SchemeWithTrainingDefaults("none", true);
+  const auto learned = SchemeWithTrainingDefaults("learned", true);
   const auto a = Trainer<float>::Create(shape, *none, {}, kLength, 5);
   const auto b = Trainer<float>::Create(shape, *learned, {}, kLength, 5);
   const int64_t shared = (*a)->weights().layout().size();
@@ -168,9 +169,9 @@ TEST(TrainerTest, SchemesStartFromTheSameWeights) {
   }
 }
 
-TEST(TrainerTest, StopsAndMovesNothing) {
+TEST(TrainerTest, CancelledStepChangesNoParameters) {
   const TransformerShape shape = OddShape(true);
-  const auto scheme = SuitedScheme("rope", true);
+  const auto scheme = SchemeWithTrainingDefaults("rope", true);
   auto trainer = Trainer<float>::Create(shape, *scheme, {}, kLength, 5);
   const auto parameters = (*trainer)->weights().parameters();
   const std::vector<float> before(parameters.begin(), parameters.end());
@@ -182,61 +183,61 @@ TEST(TrainerTest, StopsAndMovesNothing) {
   EXPECT_EQ(before, std::vector<float>(parameters.begin(), parameters.end()));
 }
 
-// One long sequence is not one long piece of work: whoever cancels waits for a
-// few million multiplications, not for billions.
-TEST(TrainerTest, AsksWhetherToStopWithinASequence) {
+// Cancellation takes effect after a few million multiplications, even in the
+// middle of a long sequence that takes billions.
+TEST(TrainerTest, PollsCancellationWithinASequence) {
   constexpr int64_t kLong = 3000;
   TransformerShape shape = OddShape(true);
   shape.dim = 48;
   shape.feed_forward_dim = 96;
-  const auto scheme = SuitedScheme("none", true);
+  const auto scheme = SchemeWithTrainingDefaults("none", true);
   auto trainer = Trainer<float>::Create(shape, *scheme, {}, kLong, 5);
   ASSERT_TRUE(trainer.ok()) << trainer.status();
   const auto batch = RandomBatch(shape, 1, 1, kLong);
   ThreadPool pool(1);
   const double flops = shape.ForwardFlops(kLong);
-  int64_t asked = 0;
-  const StopCheck count = [&] {
-    ++asked;
+  int64_t polls = 0;
+  const CancellationCheck count = [&] {
+    ++polls;
     return absl::OkStatus();
   };
   const auto ignore = [](const Example&, absl::Span<const float>) {};
   ASSERT_TRUE((*trainer)->Test(batch, pool, count, ignore).ok());
-  EXPECT_GT(static_cast<double>(asked), flops / 1e8);
-  asked = 0;
+  EXPECT_GT(static_cast<double>(polls), flops / 1e8);
+  polls = 0;
   ASSERT_TRUE((*trainer)->Step(batch, pool, count).ok());
-  EXPECT_GT(static_cast<double>(asked), 3 * flops / 1e8);
+  EXPECT_GT(static_cast<double>(polls), 3 * flops / 1e8);
 
-  // And stops where it is told to.
-  asked = 0;
-  const StopCheck third = [&] {
-    return ++asked < 3 ? absl::OkStatus() : absl::CancelledError("enough");
+  // The computation stops at the poll that cancels it.
+  polls = 0;
+  const CancellationCheck third = [&] {
+    return ++polls < 3 ? absl::OkStatus() : absl::CancelledError("enough");
   };
   EXPECT_EQ((*trainer)->Test(batch, pool, third, ignore).code(),
             absl::StatusCode::kCancelled);
-  EXPECT_EQ(asked, 3);
-  asked = 0;
+  EXPECT_EQ(polls, 3);
+  polls = 0;
   EXPECT_EQ((*trainer)->Step(batch, pool, third).status().code(),
             absl::StatusCode::kCancelled);
-  EXPECT_EQ(asked, 3);
+  EXPECT_EQ(polls, 3);
 }
 
-TEST(TrainerTest, RateWarmsUpAndDecays) {
+TEST(TrainerTest, LearningRateWarmsUpAndDecays) {
   TrainerOptions options;
   options.step_count = 110;
   options.warmup_step_count = 10;
   options.learning_rate = 1;
-  EXPECT_DOUBLE_EQ(options.RateAt(0), 0.1);
-  EXPECT_DOUBLE_EQ(options.RateAt(9), 1);
-  EXPECT_DOUBLE_EQ(options.RateAt(10), 1);
-  EXPECT_DOUBLE_EQ(options.RateAt(60), 0.5);
-  EXPECT_LT(options.RateAt(109), 1e-3);
+  EXPECT_DOUBLE_EQ(options.LearningRateAt(0), 0.1);
+  EXPECT_DOUBLE_EQ(options.LearningRateAt(9), 1);
+  EXPECT_DOUBLE_EQ(options.LearningRateAt(10), 1);
+  EXPECT_DOUBLE_EQ(options.LearningRateAt(60), 0.5);
+  EXPECT_LT(options.LearningRateAt(109), 1e-3);
 }
 
-// AdamW by its definition, with clipping, on the numbers of one step.
-TEST(TrainerTest, StepIsAdamWithClippingAndDecay) {
+// Compares three steps with a straightforward implementation of AdamW.
+TEST(TrainerTest, StepEqualsAdamWWithClippingAndDecay) {
   const TransformerShape shape = OddShape(true);
-  const auto scheme = SuitedScheme("t5_bias", true);
+  const auto scheme = SchemeWithTrainingDefaults("t5_bias", true);
   TrainerOptions options;
   options.warmup_step_count = 0;
   options.weight_decay = 0.3;
@@ -261,7 +262,7 @@ TEST(TrainerTest, StepIsAdamWithClippingAndDecay) {
         v[n] = kAdamBeta2 * v[n] + (1 - kAdamBeta2) * g * g;
         const double m_hat = m[n] / (1 - std::pow(kAdamBeta1, step + 1));
         const double v_hat = v[n] / (1 - std::pow(kAdamBeta2, step + 1));
-        const double rate = options.RateAt(step);
+        const double rate = options.LearningRateAt(step);
         if (piece.decays) expected[n] -= rate * 0.3 * expected[n];
         expected[n] -= rate * m_hat / (std::sqrt(v_hat) + 1e-8);
       }

@@ -1,5 +1,5 @@
-// Small models for tests of the trainable transformer: their gradients by
-// differences, and their answers by definition.
+// Small models for tests of the trainable transformer: a comparison of
+// gradients with central differences, and a slow reference implementation.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 #include <gtest/gtest.h>
 
 #include "core/base/random.h"
-#include "core/parallel/thread_pool.h"
 #include "core/encoding/registry.h"
+#include "core/parallel/thread_pool.h"
 #include "core/training/trainer.h"
 #include "core/training/transformer.h"
 
 namespace locus {
 
-// Small and odd everywhere.
+// A small shape whose sizes are not multiples of vector lengths.
 inline TransformerShape OddShape(bool causal) {
   return {.dim = 12,
           .layer_count = 2,
@@ -31,8 +31,11 @@ inline TransformerShape OddShape(bool causal) {
           .causal = causal};
 }
 
-inline constexpr int64_t kLength = 53;  // more than one block of queries
+// Training length; more than one block of queries.
+inline constexpr int64_t kLength = 53;
 
+// Examples with random tokens and targets. The first one has max_length tokens,
+// the others have random lengths.
 inline std::vector<Example> RandomBatch(const TransformerShape& shape,
                                         uint64_t seed, int64_t count,
                                         int64_t max_length) {
@@ -57,8 +60,9 @@ inline std::vector<Example> RandomBatch(const TransformerShape& shape,
   return batch;
 }
 
-inline std::unique_ptr<Scheme> SuitedScheme(absl::string_view name, bool causal,
-                                            Arguments arguments = {}) {
+// Makes a scheme with the defaults for training at kLength.
+inline std::unique_ptr<Scheme> SchemeWithTrainingDefaults(
+    absl::string_view name, bool causal, Arguments arguments = {}) {
   const TrainingSetting setting{.train_length = kLength, .causal = causal};
   auto scheme = MakeScheme(*FindScheme(name), std::move(arguments), &setting);
   EXPECT_TRUE(scheme.ok()) << scheme.status();
@@ -71,12 +75,12 @@ inline std::vector<std::string> SchemeNames() {
   return names;
 }
 
-// Every tensor of the model: a number of its entries, chosen at random, against
-// central differences, with something to see in each.
+// Compares the gradients of random elements of every tensor with central
+// differences. Every tensor must have a gradient that is not zero.
 inline void ExpectGradientsEqualDifferences(Trainer<double>& trainer,
                                             const TransformerShape& shape) {
   TransformerWeights<double>& weights = trainer.weights();
-  // Gains and shifts start at one and zero, where mistakes could hide.
+  // Gains start at one and shifts at zero, which could hide mistakes.
   RandomStream stream(6, "move");
   for (double& parameter : weights.parameters()) {
     parameter += 0.1 * stream.Normal();
@@ -112,24 +116,26 @@ inline void ExpectGradientsEqualDifferences(Trainer<double>& trainer,
   }
 }
 
-// The model again, from its definition, one number at a time.
-class SlowTwin {
+// Reference implementation of the model in double precision, one number at a
+// time.
+class ReferenceTransformer {
  public:
   using Row = std::vector<double>;
 
   struct LayerKind {
     const CompiledScheme* scheme;
-    int64_t window = 0;  // 0: none
+    int64_t window = 0;  // 0 means no window
   };
 
-  // `layers` take turns. Tokens stand at `places`, or at 0, 1, ... if there are
-  // none.
-  SlowTwin(TransformerWeights<double>& weights, std::vector<LayerKind> layers,
-           std::vector<int64_t> places = {})
+  // Layer n has entry n of `layers`, modulo their number. Token n has position
+  // positions[n], or n if `positions` is empty.
+  ReferenceTransformer(TransformerWeights<double>& weights,
+                       std::vector<LayerKind> layers,
+                       std::vector<int64_t> positions = {})
       : weights_(weights),
         shape_(weights.shape()),
         layers_(std::move(layers)),
-        places_(std::move(places)) {}
+        positions_(std::move(positions)) {}
 
   std::vector<Row> Logits(const Example& example) const {
     const auto& layout = weights_.layout();
@@ -143,29 +149,29 @@ class SlowTwin {
       for (const LayerKind& kind : layers_) {
         if (const auto* additive =
                 std::get_if<std::unique_ptr<AdditiveCode>>(kind.scheme)) {
-          (*additive)->Row(PlaceOf(p), absl::MakeSpan(code));
+          (*additive)->Row(PositionOf(p), absl::MakeSpan(code));
           Accumulate(code, &x[p]);
         }
       }
     }
     for (size_t l = 0; l < layout.layers.size(); ++l) {
       const auto& layer = layout.layers[l];
-      const auto mixed = Attend(Normalize(x, layer.gain1, layer.shift1), layer,
-                                layers_[l % layers_.size()]);
+      const auto attended = Attend(LayerNorm(x, layer.gain1, layer.shift1),
+                                   layer, layers_[l % layers_.size()]);
       for (int64_t p = 0; p < length; ++p) {
-        Accumulate(Times(mixed[p], layer.wo), &x[p]);
+        Accumulate(Times(attended[p], layer.wo), &x[p]);
       }
-      const auto h = Normalize(x, layer.gain2, layer.shift2);
+      const auto h = LayerNorm(x, layer.gain2, layer.shift2);
       for (int64_t p = 0; p < length; ++p) {
-        Row wide = Times(h[p], layer.w1);
-        for (double& u : wide) {
+        Row hidden = Times(h[p], layer.w1);
+        for (double& u : hidden) {
           u = 0.5 * u *
               (1 + std::tanh(std::sqrt(2 / M_PI) * (u + 0.044715 * u * u * u)));
         }
-        Accumulate(Times(wide, layer.w2), &x[p]);
+        Accumulate(Times(hidden, layer.w2), &x[p]);
       }
     }
-    const auto h = Normalize(x, layout.gain, layout.shift);
+    const auto h = LayerNorm(x, layout.gain, layout.shift);
     std::vector<Row> logits;
     for (const Target& target : example.targets) {
       logits.push_back(Times(h[target.index], layout.wout));
@@ -174,7 +180,9 @@ class SlowTwin {
   }
 
  private:
-  int64_t PlaceOf(int64_t n) const { return places_.empty() ? n : places_[n]; }
+  int64_t PositionOf(int64_t n) const {
+    return positions_.empty() ? n : positions_[n];
+  }
   double At(int piece, int64_t row, int64_t column) const {
     return weights_.matrix(piece).row(row)[column];
   }
@@ -189,7 +197,7 @@ class SlowTwin {
   static void Accumulate(const Row& from, Row* to) {
     for (size_t c = 0; c < from.size(); ++c) (*to)[c] += from[c];
   }
-  std::vector<Row> Normalize(const std::vector<Row>& x, int gain,
+  std::vector<Row> LayerNorm(const std::vector<Row>& x, int gain,
                              int shift) const {
     std::vector<Row> out = x;
     for (Row& row : out) {
@@ -219,7 +227,7 @@ class SlowTwin {
         for (int64_t n = 0; n < 2 * shape_.head_count; ++n) {  // q, k heads
           const bool query = n < shape_.head_count;
           (query ? *rotation : rotation->OfKeys())
-              .Angles(PlaceOf(p), cos.data(), sin.data());
+              .Angles(PositionOf(p), cos.data(), sin.data());
           rotation->Apply(cos.data(), sin.data(), qkv[p].data() + n * hd);
         }
       }
@@ -235,7 +243,7 @@ class SlowTwin {
           }
           scores[j] /= std::sqrt(static_cast<double>(hd));
           if (bias != nullptr) {
-            scores[j] += (*bias)->At(head, PlaceOf(i), PlaceOf(j));
+            scores[j] += (*bias)->At(head, PositionOf(i), PositionOf(j));
           }
           const bool near = kind.window == 0 || std::abs(i - j) < kind.window;
           if (!near || (shape_.causal && j > i)) scores[j] = -INFINITY;
@@ -257,7 +265,7 @@ class SlowTwin {
   const TransformerWeights<double>& weights_;
   const TransformerShape shape_;
   const std::vector<LayerKind> layers_;
-  const std::vector<int64_t> places_;
+  const std::vector<int64_t> positions_;
 };
 
 }  // namespace locus

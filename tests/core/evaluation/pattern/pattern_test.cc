@@ -1,4 +1,4 @@
-// Patterns of one seeded layer.
+// Tests of the metrics and maps of pattern mode.
 #include "core/evaluation/pattern/pattern.h"
 
 #include <algorithm>
@@ -23,33 +23,33 @@ using testing::Values;
 
 constexpr int64_t kTrained = 64;
 
-// The course's layer.
-PatternCall Call(absl::string_view name, int64_t length, bool causal = false) {
+// A layer of width 32 with two heads.
+PatternCase Case(absl::string_view name, int64_t length, bool causal = false) {
   const TrainingSetting setting{.train_length = kTrained, .causal = causal};
   auto scheme = MakeScheme(*FindScheme(name), {}, &setting);
   EXPECT_TRUE(scheme.ok()) << scheme.status();
-  PatternCall call;
-  call.scheme = {std::string(name), *std::move(scheme)};
-  call.settings = {.dim = 32, .head_count = 2, .causal = causal};
-  call.train_length = kTrained;
-  call.eval_length = length;
-  call.seed = 5;
-  return call;
+  PatternCase pattern_case;
+  pattern_case.scheme = {std::string(name), *std::move(scheme)};
+  pattern_case.settings = {.dim = 32, .head_count = 2, .causal = causal};
+  pattern_case.train_length = kTrained;
+  pattern_case.eval_length = length;
+  pattern_case.seed = 5;
+  return pattern_case;
 }
 
-EvaluationCell Measure(const PatternCall& call, int thread_count = 2) {
+EvaluationCell Measure(const PatternCase& pattern_case, int thread_count = 2) {
   ThreadPool pool(thread_count);
-  auto cell = MeasurePattern(call, pool, nullptr);
+  auto cell = MeasurePattern(pattern_case, pool, nullptr);
   EXPECT_TRUE(cell.ok()) << cell.status();
   return *std::move(cell);
 }
 
 class PatternTest : public ::testing::TestWithParam<SchemeInfo> {};
 
-TEST_P(PatternTest, MetricsAreThereAndFinite) {
+TEST_P(PatternTest, MetricsArePresentAndFinite) {
   for (const bool causal : {false, true}) {
     if (GetParam().is_causal_only && !causal) continue;
-    const auto cell = Measure(Call(GetParam().name, 96, causal));
+    const auto cell = Measure(Case(GetParam().name, 96, causal));
     for (const char* const name :
          {"entropy", "window_mass", "mean_distance", "score_drift",
           "entropy_shared", "window_mass_shared", "mean_distance_shared",
@@ -67,20 +67,21 @@ TEST_P(PatternTest, MetricsAreThereAndFinite) {
   }
 }
 
-TEST_P(PatternTest, IsTheSameForAnyNumberOfThreads) {
-  PatternCall call = Call(GetParam().name, 97, GetParam().is_causal_only);
-  call.settings.map_size = 10;
-  const auto one = Measure(call, 1);
-  const auto three = Measure(call, 3);
-  const auto again = Measure(call, 3);
+TEST_P(PatternTest, IsBitIdenticalForAnyNumberOfThreads) {
+  PatternCase pattern_case =
+      Case(GetParam().name, 97, GetParam().is_causal_only);
+  pattern_case.settings.map_size = 10;
+  const auto one = Measure(pattern_case, 1);
+  const auto three = Measure(pattern_case, 3);
+  const auto again = Measure(pattern_case, 3);
   EXPECT_EQ(one.metrics, three.metrics);
   EXPECT_EQ(again.metrics, three.metrics);
   EXPECT_EQ(Values(*one.attention_map), Values(*three.attention_map));
 }
 
-TEST_P(PatternTest, NothingDriftsInRange) {
+TEST_P(PatternTest, ScoresDoNotDriftInRange) {
   const auto cell =
-      Measure(Call(GetParam().name, kTrained, GetParam().is_causal_only));
+      Measure(Case(GetParam().name, kTrained, GetParam().is_causal_only));
   EXPECT_EQ(cell.metrics.at("score_drift"), 0);
   EXPECT_EQ(cell.metrics.at("score_drift_shared"), 0);
 }
@@ -88,20 +89,21 @@ TEST_P(PatternTest, NothingDriftsInRange) {
 INSTANTIATE_TEST_SUITE_P(Schemes, PatternTest,
                          ::testing::ValuesIn(AllSchemes().begin(),
                                              AllSchemes().end()),
-                         [](const auto& info) {
-                           return std::string(info.param.name);
+                         [](const auto& test) {
+                           return std::string(test.param.name);
                          });
 
-// The metrics again, by the definition, from the map of all weights.
-struct Twin {
+// Reference implementation of some metrics, computed from a map of all weights.
+struct ReferenceMetrics {
   double entropy = 0;
   double window_mass = 0;
   double mean_distance = 0;
 };
-Twin TwinOf(const EvaluationCell& cell, int64_t length, bool causal) {
+ReferenceMetrics ReferenceOf(const EvaluationCell& cell, int64_t length,
+                             bool causal) {
   const std::vector<double> map = Values(*cell.attention_map);
   const int64_t heads = cell.attention_map->shape()[0];
-  Twin twin;
+  ReferenceMetrics reference;
   double queries = 0;
   for (int64_t row = 0; row < heads * length; ++row) {
     const int64_t i = row % length;
@@ -110,36 +112,38 @@ Twin TwinOf(const EvaluationCell& cell, int64_t length, bool causal) {
       const double weight = map[row * length + j];
       const int64_t distance = std::abs(i - j);
       if (weight > 0) entropy -= weight * std::log(weight);
-      if (distance < kTrained / 2) twin.window_mass += weight;
-      twin.mean_distance += weight * static_cast<double>(distance);
+      if (distance < kTrained / 2) reference.window_mass += weight;
+      reference.mean_distance += weight * static_cast<double>(distance);
     }
     const int64_t visible = causal ? i + 1 : length;
     if (visible < 2) continue;
-    twin.entropy += entropy / std::log(static_cast<double>(visible));
+    reference.entropy += entropy / std::log(static_cast<double>(visible));
     queries += 1;
   }
-  twin.entropy /= queries;
-  twin.window_mass /= static_cast<double>(heads * length);
-  twin.mean_distance /= static_cast<double>(heads * length);
-  return twin;
+  reference.entropy /= queries;
+  reference.window_mass /= static_cast<double>(heads * length);
+  reference.mean_distance /= static_cast<double>(heads * length);
+  return reference;
 }
 
-TEST(PatternMetricsTest, FollowFromTheMap) {
+TEST(PatternMetricsTest, MatchReference) {
   for (const bool causal : {false, true}) {
-    PatternCall call = Call("t5_bias", 80, causal);
-    call.settings.map_size = 80;
-    const auto cell = Measure(call);
-    const Twin twin = TwinOf(cell, 80, causal);
-    EXPECT_NEAR(cell.metrics.at("entropy"), twin.entropy, 1e-5);
-    EXPECT_NEAR(cell.metrics.at("window_mass"), twin.window_mass, 1e-6);
-    EXPECT_NEAR(cell.metrics.at("mean_distance"), twin.mean_distance, 1e-4);
+    PatternCase pattern_case = Case("t5_bias", 80, causal);
+    pattern_case.settings.map_size = 80;
+    const auto cell = Measure(pattern_case);
+    const ReferenceMetrics reference = ReferenceOf(cell, 80, causal);
+    EXPECT_NEAR(cell.metrics.at("entropy"), reference.entropy, 1e-5);
+    EXPECT_NEAR(cell.metrics.at("window_mass"), reference.window_mass, 1e-6);
+    EXPECT_NEAR(cell.metrics.at("mean_distance"), reference.mean_distance,
+                1e-4);
   }
 }
 
 TEST(PatternMetricsTest, TokensDoNotDependOnTheLength) {
-  // Causal: the first queries see the same keys in a longer sequence.
-  PatternCall shorter = Call("rope", 24, true);
-  PatternCall longer = Call("rope", 48, true);
+  // Under a causal mask, the first queries see the same keys in a longer
+  // sequence.
+  PatternCase shorter = Case("rope", 24, true);
+  PatternCase longer = Case("rope", 48, true);
   shorter.settings.map_size = 24;
   longer.settings.map_size = 48;
   const auto small = Values(*Measure(shorter).attention_map);
@@ -151,21 +155,22 @@ TEST(PatternMetricsTest, TokensDoNotDependOnTheLength) {
   }
 }
 
-TEST(PatternMetricsTest, NothingButPositionsChangesTheWeights) {
-  EXPECT_EQ(Measure(Call("none", 96)).metrics.at("position_effect"), 0);
-  EXPECT_GT(Measure(Call("rope", 96)).metrics.at("position_effect"), 0.05);
+TEST(PatternMetricsTest, PositionEffectIsZeroWithoutPositions) {
+  EXPECT_EQ(Measure(Case("none", 96)).metrics.at("position_effect"), 0);
+  EXPECT_GT(Measure(Case("rope", 96)).metrics.at("position_effect"), 0.05);
 }
 
-TEST(PatternMetricsTest, SharedContentShowsWhatRandomContentHides) {
-  // Far scores of a rotation differ from near ones only if content is shared.
-  const auto metrics = Measure(Call("rope", 256)).metrics;
+TEST(PatternMetricsTest, SharedContentShowsTheDriftOfRotations) {
+  // With random content, far and near scores of a rotation have the same mean.
+  const auto metrics = Measure(Case("rope", 256)).metrics;
   EXPECT_LT(metrics.at("score_drift"), 0.05);
   EXPECT_GT(metrics.at("score_drift_shared"), 0.1);
 }
 
-TEST(PatternMetricsTest, LinearPenaltyDriftsByItsSlopes) {
-  // Unmasked, T = 128, L = 64: mean distances of far and of near pairs differ
-  // by 85 1/3 - 27 1/2 or so, slopes are 1/16 and 1/256 on average.
+TEST(PatternMetricsTest, LinearBiasDriftsByItsSlopes) {
+  // Without a mask, T = 128 and L = 64. The drift is the difference of the mean
+  // distances of far and near pairs, times the mean of the slopes 1/16 and
+  // 1/256.
   double near = 0;
   double near_pairs = 0;
   double far = 0;
@@ -179,13 +184,13 @@ TEST(PatternMetricsTest, LinearPenaltyDriftsByItsSlopes) {
   }
   const double expected =
       (1.0 / 16 + 1.0 / 256) / 2 * (far / far_pairs - near / near_pairs);
-  EXPECT_NEAR(Measure(Call("alibi", 128)).metrics.at("score_drift"), expected,
+  EXPECT_NEAR(Measure(Case("alibi", 128)).metrics.at("score_drift"), expected,
               0.05);
 }
 
-TEST(PatternMetricsTest, OnlyWhatAppliesIsThere) {
+TEST(PatternMetricsTest, OnlyApplicableMetricsArePresent) {
   const auto has = [](absl::string_view scheme, const std::string& metric) {
-    return Measure(Call(scheme, 96)).metrics.count(metric) == 1;
+    return Measure(Case(scheme, 96)).metrics.count(metric) == 1;
   };
   EXPECT_TRUE(has("sinusoidal", "similarity_decay"));
   EXPECT_TRUE(has("sinusoidal", "novelty"));
@@ -196,19 +201,19 @@ TEST(PatternMetricsTest, OnlyWhatAppliesIsThere) {
   EXPECT_FALSE(has("learned", "bias_outside_share"));
 }
 
-TEST(PatternMetricsTest, ClampedTableHasNothingNew) {
-  EXPECT_EQ(Measure(Call("learned", 256)).metrics.at("novelty"), 0);
-  EXPECT_GT(Measure(Call("sinusoidal", 256)).metrics.at("novelty"), 1);
-  EXPECT_EQ(Measure(Call("sinusoidal", kTrained)).metrics.at("novelty"), 0);
+TEST(PatternMetricsTest, ClampedTableHasNoNovelty) {
+  EXPECT_EQ(Measure(Case("learned", 256)).metrics.at("novelty"), 0);
+  EXPECT_GT(Measure(Case("sinusoidal", 256)).metrics.at("novelty"), 1);
+  EXPECT_EQ(Measure(Case("sinusoidal", kTrained)).metrics.at("novelty"), 0);
 }
 
-TEST(PatternMetricsTest, SlowPairsTurnLessThanOnceInRange) {
-  // Heads of 16 channels: w_k = 10^(-k / 2), 8 pairs; periods exceed 64 from
-  // k = 3 on (2 pi 10^1.5 = 199; 2 pi 10 = 62.8).
-  EXPECT_EQ(Measure(Call("rope", 96)).metrics.at("slow_pair_share"), 5.0 / 8);
+TEST(PatternMetricsTest, SlowPairsHavePeriodsBeyondTheTrainingLength) {
+  // A head of 16 channels has 8 pairs with w_k = 10^(-k / 2). Periods exceed 64
+  // from k = 3 on (2 pi 10^1.5 = 199; 2 pi 10 = 62.8).
+  EXPECT_EQ(Measure(Case("rope", 96)).metrics.at("slow_pair_share"), 5.0 / 8);
 }
 
-TEST(PatternMetricsTest, BiasesOutsideTheRangeAreCounted) {
+TEST(PatternMetricsTest, BiasOutsideShareCountsFarPairs) {
   for (const bool causal : {false, true}) {
     double outside = 0;
     double all = 0;
@@ -219,15 +224,15 @@ TEST(PatternMetricsTest, BiasesOutsideTheRangeAreCounted) {
       }
     }
     EXPECT_NEAR(
-        Measure(Call("t5_bias", 96, causal)).metrics.at("bias_outside_share"),
+        Measure(Case("t5_bias", 96, causal)).metrics.at("bias_outside_share"),
         outside / all, 1e-12);
   }
 }
 
 TEST(PatternMapTest, UnaveragedRowsSumToOne) {
-  PatternCall call = Call("sinusoidal", 40);
-  call.settings.map_size = 256;
-  const auto cell = Measure(call);
+  PatternCase pattern_case = Case("sinusoidal", 40);
+  pattern_case.settings.map_size = 256;
+  const auto cell = Measure(pattern_case);
   ASSERT_EQ(cell.attention_map->shape(), (Shape{2, 40, 40}));
   EXPECT_EQ(cell.attention_map->dtype(), DType::kFloat32);
   const auto map = Values(*cell.attention_map);
@@ -238,14 +243,14 @@ TEST(PatternMapTest, UnaveragedRowsSumToOne) {
   }
 }
 
-TEST(PatternMapTest, BlocksAreMeans) {
-  PatternCall call = Call("rope", 40, true);
-  call.settings.map_size = 40;
-  const auto fine = Values(*Measure(call).attention_map);
-  call.settings.map_size = 7;  // does not divide 40
-  const auto cell = Measure(call);
+TEST(PatternMapTest, BlocksAreAveraged) {
+  PatternCase pattern_case = Case("rope", 40, true);
+  pattern_case.settings.map_size = 40;
+  const auto full = Values(*Measure(pattern_case).attention_map);
+  pattern_case.settings.map_size = 7;  // does not divide 40
+  const auto cell = Measure(pattern_case);
   ASSERT_EQ(cell.attention_map->shape(), (Shape{2, 7, 7}));
-  const auto coarse = Values(*cell.attention_map);
+  const auto averaged = Values(*cell.attention_map);
   for (int64_t h = 0; h < 2; ++h) {
     for (int64_t r = 0; r < 7; ++r) {
       for (int64_t c = 0; c < 7; ++c) {
@@ -253,67 +258,67 @@ TEST(PatternMapTest, BlocksAreMeans) {
         double count = 0;
         for (int64_t i = r * 40 / 7; i < (r + 1) * 40 / 7; ++i) {
           for (int64_t j = c * 40 / 7; j < (c + 1) * 40 / 7; ++j) {
-            sum += fine[(h * 40 + i) * 40 + j];
+            sum += full[(h * 40 + i) * 40 + j];
             count += 1;
           }
         }
-        EXPECT_NEAR(coarse[(h * 7 + r) * 7 + c], sum / count, 1e-7);
+        EXPECT_NEAR(averaged[(h * 7 + r) * 7 + c], sum / count, 1e-7);
       }
     }
   }
 }
 
-TEST(PatternMapTest, ThereIsNoneUnlessAskedFor) {
-  EXPECT_FALSE(Measure(Call("none", 8)).attention_map.has_value());
+TEST(PatternMapTest, IsAbsentByDefault) {
+  EXPECT_FALSE(Measure(Case("none", 8)).attention_map.has_value());
 }
 
 TEST(PatternMapTest, DoesNotChangeTheMetrics) {
-  PatternCall call = Call("t5_bias", 70);
-  const auto without = Measure(call);
-  call.settings.map_size = 9;
-  EXPECT_EQ(Measure(call).metrics, without.metrics);
+  PatternCase pattern_case = Case("t5_bias", 70);
+  const auto without = Measure(pattern_case);
+  pattern_case.settings.map_size = 9;
+  EXPECT_EQ(Measure(pattern_case).metrics, without.metrics);
 }
 
-TEST(PatternCallTest, OneTokenIsEnough) {
-  const auto cell = Measure(Call("alibi", 1));
+TEST(PatternCaseTest, SupportsOneToken) {
+  const auto cell = Measure(Case("alibi", 1));
   EXPECT_EQ(cell.metrics.at("mean_distance"), 0);
   EXPECT_EQ(cell.metrics.at("window_mass"), 1);
 }
 
-TEST(PatternCallTest, CausalBiasIsRefusedUnmasked) {
-  PatternCall call = Call("alibi", 16, true);
-  EXPECT_TRUE(CheckPattern(call).ok());
-  call.settings.causal = false;
-  const absl::Status status = CheckPattern(call);
+TEST(PatternCaseTest, RejectsCausalBiasWithoutMask) {
+  PatternCase pattern_case = Case("alibi", 16, true);
+  EXPECT_TRUE(CheckPattern(pattern_case).ok());
+  pattern_case.settings.causal = false;
+  const absl::Status status = CheckPattern(pattern_case);
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("causal"));
 }
 
-TEST(PatternCallTest, SchemeThatDoesNotFitIsRefused) {
-  PatternCall call = Call("rope", 16);
-  call.settings = {.dim = 6, .head_count = 2};  // heads of 3 channels
-  EXPECT_EQ(FieldOf(CheckPattern(call)), "scheme.rope.rotary_dim");
+TEST(PatternCaseTest, RejectsSchemeThatDoesNotFit) {
+  PatternCase pattern_case = Case("rope", 16);
+  pattern_case.settings = {.dim = 6, .head_count = 2};  // heads of 3 channels
+  EXPECT_EQ(FieldOf(CheckPattern(pattern_case)), "scheme.rope.rotary_dim");
   ThreadPool pool(1);
-  EXPECT_FALSE(MeasurePattern(call, pool, nullptr).ok());
+  EXPECT_FALSE(MeasurePattern(pattern_case, pool, nullptr).ok());
 }
 
-TEST(PatternCallTest, StopsWhenTold) {
+TEST(PatternCaseTest, StopsWhenCancelled) {
   ThreadPool pool(2);
-  std::atomic<int> asked = 0;
-  const auto cell = MeasurePattern(Call("rope", 4096), pool, [&] {
-    return ++asked < 20 ? absl::OkStatus() : absl::CancelledError("enough");
+  std::atomic<int> polls = 0;
+  const auto cell = MeasurePattern(Case("rope", 4096), pool, [&] {
+    return ++polls < 20 ? absl::OkStatus() : absl::CancelledError("enough");
   });
   EXPECT_EQ(cell.status().code(), absl::StatusCode::kCancelled);
-  EXPECT_LT(asked, 40);
+  EXPECT_LT(polls, 40);
 }
 
-TEST(PatternCallTest, AbsurdNumbersAreLeftOut) {
+TEST(PatternCaseTest, LeavesOutMetricsThatAreNotFinite) {
   Arguments steep;
   steep.Set("slopes", std::vector<double>{1e308, -1e308});
   steep.Set("symmetric", true);
-  PatternCall call = Call("none", 80);
-  call.scheme.scheme = *MakeScheme(*FindScheme("alibi"), steep);
-  for (const auto& [name, value] : Measure(call).metrics) {
+  PatternCase pattern_case = Case("none", 80);
+  pattern_case.scheme.scheme = *MakeScheme(*FindScheme("alibi"), steep);
+  for (const auto& [name, value] : Measure(pattern_case).metrics) {
     EXPECT_TRUE(std::isfinite(value)) << name;
   }
 }

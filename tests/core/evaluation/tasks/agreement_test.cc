@@ -1,3 +1,4 @@
+// Tests of the task `agreement`.
 #include <cmath>
 #include <string>
 #include <vector>
@@ -12,7 +13,7 @@ using testing::MustMakeTask;
 using testing::Oracle;
 using testing::Score;
 
-// Time, verb, subject and answer of a sentence.
+// Time adverb, verb, subject and answer of a sentence.
 struct Sentence {
   std::string time, verb, subject, answer;
 };
@@ -25,19 +26,20 @@ Sentence SentenceOf(const Example& example) {
           AgreementText({example.targets.back().token})};
 }
 
-// The sentences of a test that end in a slot; the others ask for the order.
+// Examples of a test that end in a slot.
 std::vector<Example> Slots(std::vector<Example> examples) {
   std::erase_if(examples,
                 [](const Example& e) { return e.targets.size() > 1; });
   return examples;
 }
-std::vector<Example> OrderQuestions(std::vector<Example> examples) {
+// Examples of a test for order_accuracy.
+std::vector<Example> OrderExamples(std::vector<Example> examples) {
   std::erase_if(examples,
                 [](const Example& e) { return e.targets.size() == 1; });
   return examples;
 }
 
-TEST(AgreementTest, SentencesHaveTheirShape) {
+TEST(AgreementTest, SentencesHaveAnOpeningAndASlot) {
   const auto task = MustMakeTask("agreement");
   for (const Example& example : task->TrainingBatch(1, 0, 64, 64)) {
     const std::string text = AgreementText(example.tokens);
@@ -52,7 +54,7 @@ TEST(AgreementTest, SentencesHaveTheirShape) {
   }
 }
 
-TEST(AgreementTest, AnswersAreGoodEnglish) {
+TEST(AgreementTest, AnswersAreCorrectEnglish) {
   const std::map<std::vector<std::string>, std::string> by_hand = {
       {{"always", "work", "he"}, "works"},
       {{"usually", "work", "you"}, "work"},
@@ -86,7 +88,7 @@ TEST(AgreementTest, AnswersAreGoodEnglish) {
   EXPECT_EQ(seen.size(), by_hand.size());
 }
 
-TEST(AgreementTest, HeldOutFormsAreTrainedElsewhereOnly) {
+TEST(AgreementTest, HeldOutFormsAreNotTrainedAtTheSlot) {
   const auto task = MustMakeTask("agreement");
   const auto held_out_slots = [&](const std::vector<Example>& examples) {
     std::set<int32_t> tokens;
@@ -130,7 +132,7 @@ TEST(AgreementTest, AQuarterOfATestIsHeldOut) {
   EXPECT_EQ(held_out * 4, static_cast<int64_t>(examples.size()));
 }
 
-TEST(AgreementTest, OtherClausesHaveOtherVerbs) {
+TEST(AgreementTest, DistractingClausesHaveOtherVerbs) {
   const auto task = MustMakeTask("agreement");
   for (const Example& example : Slots(task->Test(1, 128, 64))) {
     const std::string verb = SentenceOf(example).verb;
@@ -141,7 +143,7 @@ TEST(AgreementTest, OtherClausesHaveOtherVerbs) {
   }
 }
 
-TEST(AgreementTest, OneSubjectIsATargetAfterItsWordOfTime) {
+TEST(AgreementTest, AtMostOneSubjectIsATarget) {
   const std::set<std::string> subjects = {"I",   "you",  "he",
                                           "she", "Anna", "Tom"};
   const auto task = MustMakeTask("agreement");
@@ -157,19 +159,19 @@ TEST(AgreementTest, OneSubjectIsATargetAfterItsWordOfTime) {
   EXPECT_GT(with_subject, 40);
 }
 
-TEST(AgreementTest, OrderQuestionsArePairsThatDifferInTheOrderAlone) {
+TEST(AgreementTest, OrderExamplesDifferInTheOrderOnly) {
   const auto task = MustMakeTask("agreement");
   for (const int64_t length : {9, 10, 11, 64, 300}) {
     const auto all = task->Test(1, length, 64);
-    const auto questions = OrderQuestions(all);
-    EXPECT_EQ(questions.size() / 2, Slots(all).size() / 8);
-    for (size_t n = 0; n + 1 < questions.size(); n += 2) {
-      const Example& a = questions[n];
-      const Example& b = questions[n + 1];
+    const auto order_examples = OrderExamples(all);
+    EXPECT_EQ(order_examples.size() / 2, Slots(all).size() / 8);
+    for (size_t n = 0; n + 1 < order_examples.size(); n += 2) {
+      const Example& a = order_examples[n];
+      const Example& b = order_examples[n + 1];
       ASSERT_EQ(static_cast<int64_t>(a.tokens.size()), length);
       EXPECT_TRUE(std::equal(a.tokens.begin(), a.tokens.end() - 1,
                              b.tokens.begin(), b.tokens.end() - 1));
-      // Subject and form are those of the opening, after its word of time.
+      // Subject and form of the opening follow its time adverb.
       EXPECT_EQ(a.targets[0].token, a.tokens[6]);
       EXPECT_EQ(a.targets[1].token / 9, a.tokens[4] / 9);
       EXPECT_EQ(a.tokens[length - 2], a.tokens[0]);
@@ -184,34 +186,34 @@ TEST(AgreementTest, OrderQuestionsArePairsThatDifferInTheOrderAlone) {
   }
 }
 
-TEST(AgreementTest, OrderIsComparedByTheProductOfBothProbabilities) {
+TEST(AgreementTest, OrderComparesProductsOfProbabilities) {
   const auto task = MustMakeTask("agreement");
-  // The logits of what is asked for: first and second token of each order.
+  // Takes the logits of the first and second target of each order.
   const auto score = [&](const std::vector<float>& subject_first,
                          const std::vector<float>& form_first) {
     auto scorer = task->MakeScorer(64, 64);
-    const auto questions = OrderQuestions(task->Test(1, 64, 64));
-    for (size_t n = 0; n < questions.size(); ++n) {
-      const auto& said = n % 2 == 0 ? subject_first : form_first;
+    const auto order_examples = OrderExamples(task->Test(1, 64, 64));
+    for (size_t n = 0; n < order_examples.size(); ++n) {
+      const auto& target_logits = n % 2 == 0 ? subject_first : form_first;
       std::vector<float> logits(2 * task->vocabulary_size());
       for (int i = 0; i < 2; ++i) {
-        logits[i * task->vocabulary_size() + questions[n].targets[i].token] =
-            said[i];
+        logits[i * task->vocabulary_size() +
+               order_examples[n].targets[i].token] = target_logits[i];
       }
-      scorer->Add(questions[n], logits);
+      scorer->Add(order_examples[n], logits);
     }
     return scorer->Metrics().at("order_accuracy");
   };
   EXPECT_EQ(score({3, 3}, {2, 2}), 1);
   EXPECT_EQ(score({2, 2}, {3, 3}), 0);
   EXPECT_EQ(score({9, 1}, {1, 8}), 1);  // the product decides
-  EXPECT_EQ(score({9, 1}, {1, 9}), 0);  // equal is not right
+  EXPECT_EQ(score({9, 1}, {1, 9}), 0);  // ties count as wrong
   EXPECT_EQ(score({8, 1}, {1, 9}), 0);
 }
 
-TEST(AgreementTest, OrderIsKnownToWhoKnowsTheWordBefore) {
-  // What follows each token, as often as training says so: no positions, no
-  // distance, and no idea of the slot.
+TEST(AgreementTest, BigramModelKnowsTheOrder) {
+  // A bigram model of the training targets has no positions and does not know
+  // the answers at the slot.
   const auto task = MustMakeTask("agreement");
   const int64_t size = task->vocabulary_size();
   std::vector<float> counts(size * size, 0.1F);
@@ -239,7 +241,7 @@ TEST(AgreementTest, OrderIsKnownToWhoKnowsTheWordBefore) {
   }
 }
 
-TEST(AgreementTest, OrderQuestionsLeaveTheOtherMetricsAlone) {
+TEST(AgreementTest, OrderExamplesDoNotChangeOtherMetrics) {
   const auto task = MustMakeTask("agreement");
   const auto metrics = [&](const std::vector<Example>& examples) {
     auto scorer = task->MakeScorer(64, 64);
@@ -256,7 +258,7 @@ TEST(AgreementTest, OrderQuestionsLeaveTheOtherMetricsAlone) {
   EXPECT_EQ(metrics(examples), metrics(Slots(examples)));
 }
 
-TEST(AgreementTest, NearTargetsAreWhatFollows) {
+TEST(AgreementTest, NearTargetsAreTheNextTokens) {
   const auto task = MustMakeTask("agreement");
   for (const Example& example : task->TrainingBatch(1, 0, 64, 64)) {
     for (size_t n = 0; n + 1 < example.targets.size(); ++n) {
@@ -266,7 +268,7 @@ TEST(AgreementTest, NearTargetsAreWhatFollows) {
   }
 }
 
-TEST(AgreementTest, OracleIsRightInEverything) {
+TEST(AgreementTest, OracleIsAlwaysCorrect) {
   const auto metrics = Score(*MustMakeTask("agreement"), 64, Oracle);
   EXPECT_EQ(metrics.at("accuracy"), 1.0);
   EXPECT_EQ(metrics.at("pair_accuracy"), 1.0);
@@ -274,8 +276,8 @@ TEST(AgreementTest, OracleIsRightInEverything) {
 }
 
 TEST(AgreementTest, PairsCompareThePersonsOfOneTense) {
-  // Who says "works" for "work" and so on is wrong in every pair; who always
-  // says "has gone" is wrong in nearly all, but undecided is not right either.
+  // A form of another person, or of another verb, is wrong. Ties between the
+  // persons count as wrong, too.
   const auto task = MustMakeTask("agreement");
   const auto by_text = [](absl::string_view text) {
     for (int32_t token = 0; token < 180; ++token) {
@@ -283,12 +285,14 @@ TEST(AgreementTest, PairsCompareThePersonsOfOneTense) {
     }
     return -1;
   };
-  const auto score = [&](absl::string_view right, absl::string_view said) {
+  const auto score = [&](absl::string_view correct,
+                         absl::string_view predicted) {
     auto scorer = task->MakeScorer(9, 64);
     Example example{.tokens = std::vector<int32_t>(9),
-                    .targets = {{8, by_text(right)}}};
-    scorer->Add(example, Logits(*task, example,
-                                [&](const Target&) { return by_text(said); }));
+                    .targets = {{8, by_text(correct)}}};
+    scorer->Add(example, Logits(*task, example, [&](const Target&) {
+                  return by_text(predicted);
+                }));
     return scorer->Metrics().at("pair_accuracy");
   };
   EXPECT_EQ(score("works", "works"), 1);
@@ -298,17 +302,17 @@ TEST(AgreementTest, PairsCompareThePersonsOfOneTense) {
   EXPECT_EQ(score("is going", "is going"), 1);
   EXPECT_EQ(score("has eaten", "have eaten"), 0);
   EXPECT_EQ(score("has eaten", "has gone"), 0);
-  EXPECT_EQ(score("went", "went"), 0);  // no pair: nothing was counted
+  EXPECT_EQ(score("went", "went"), 0);  // same for all persons: no pair
 }
 
-TEST(AgreementTest, KnowingAllButThePersonIsNotEnough) {
-  // Tense and verb right, and the third person always.
+TEST(AgreementTest, KnowingAllButThePersonIsNotLearned) {
+  // Predicts the correct tense and verb, and always the third person.
   const auto task = MustMakeTask("agreement");
   const auto metrics = Score(*task, 64, [](const Target& target) {
     constexpr int32_t kThird[] = {1, 1, 2, 3, 6, 6, 6, 8, 8};
     return target.token / 9 * 9 + kThird[target.token % 9];
   });
-  EXPECT_LT(metrics.at("accuracy"), task->learned_when().threshold - 0.1);
+  EXPECT_LT(metrics.at("accuracy"), task->learned_criterion().threshold - 0.1);
 }
 
 }  // namespace

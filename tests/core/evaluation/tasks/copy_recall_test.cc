@@ -1,3 +1,4 @@
+// Tests of the tasks `copy`, `reverse` and `recall`.
 #include "tests/core/evaluation/tasks/testing.h"
 
 namespace locus {
@@ -7,7 +8,7 @@ using testing::MustMakeTask;
 using testing::Oracle;
 using testing::Score;
 
-TEST(CopyTest, SaysTheSymbolsAgain) {
+TEST(CopyTest, TargetsRepeatTheSymbols) {
   for (const absl::string_view name : {"copy", "reverse"}) {
     const auto task = MustMakeTask(name);
     for (const int64_t length : {2, 7, 64}) {
@@ -26,7 +27,7 @@ TEST(CopyTest, SaysTheSymbolsAgain) {
           answer.push_back(target.token);
         }
         EXPECT_EQ(answer, expected);
-        // Teacher forcing: what was to be said is read next.
+        // Teacher forcing: each target is the next token.
         EXPECT_TRUE(std::equal(example.tokens.begin() + count + 1,
                                example.tokens.end(), answer.begin(),
                                answer.end() - 1));
@@ -40,7 +41,7 @@ TEST(CopyTest, ExactMatchNeedsEveryToken) {
   const auto perfect = Score(*task, 64, Oracle);
   EXPECT_EQ(perfect.at("exact_match"), 1);
   EXPECT_EQ(perfect.at("token_accuracy"), 1);
-  // Wrong at the last token only.
+  // Only the last token is wrong.
   const auto nearly = Score(*task, 64, [](const Target& target) {
     return target.index == 63 ? (target.token + 1) % 16 : target.token;
   });
@@ -48,7 +49,7 @@ TEST(CopyTest, ExactMatchNeedsEveryToken) {
   EXPECT_NEAR(nearly.at("token_accuracy"), 31.0 / 32, 1e-12);
 }
 
-TEST(RecallTest, QueriedKeysStandOnceAndTargetsAreTheirValues) {
+TEST(RecallTest, QueriedKeysOccurOnceAndTargetsAreTheirValues) {
   const auto task = MustMakeTask("recall");
   for (const int64_t length : {4, 5, 6, 7, 13, 64, 65, 512}) {
     for (const Example& example : task->Test(1, length, 64)) {
@@ -64,22 +65,22 @@ TEST(RecallTest, QueriedKeysStandOnceAndTargetsAreTheirValues) {
         ASSERT_EQ(value_of.emplace(key, value).first->second, value);
       }
       ASSERT_EQ(example.tokens.size() - i - 1, example.targets.size());
-      std::set<int32_t> asked;
+      std::set<int32_t> queried;
       for (const Target& target : example.targets) {
         ASSERT_EQ(target.index, static_cast<int32_t>(++i));
         const int32_t key = example.tokens[target.index];
         ASSERT_EQ(count_of[key], 1);
         EXPECT_EQ(value_of[key], target.token);
-        EXPECT_TRUE(asked.insert(key).second);
+        EXPECT_TRUE(queried.insert(key).second);
       }
       if (length >= 25) {
-        EXPECT_EQ(asked.size(), length % 2 == 1 ? 8u : 7u);
+        EXPECT_EQ(queried.size(), length % 2 == 1 ? 8u : 7u);
       }
     }
   }
 }
 
-TEST(RecallTest, InTrainingRepeatedKeysAreTargetsToo) {
+TEST(RecallTest, RepeatedKeysAreTargetsInTraining) {
   const auto task = MustMakeTask("recall");
   for (const Example& example : task->TrainingBatch(1, 0, 64, 64)) {
     std::map<int32_t, int32_t> value_of;
@@ -102,7 +103,7 @@ TEST(RecallTest, InTrainingRepeatedKeysAreTargetsToo) {
   }
 }
 
-TEST(RecallTest, QueriedPairsAreAnywhere) {
+TEST(RecallTest, QueriedPairsAreAtRandomPlaces) {
   const auto task = MustMakeTask("recall");
   std::set<size_t> places;
   for (const Example& example : task->Test(1, 65, 64)) {

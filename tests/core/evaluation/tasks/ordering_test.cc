@@ -1,3 +1,4 @@
+// Tests of the task `ordering`.
 #include "tests/core/evaluation/tasks/testing.h"
 
 namespace locus {
@@ -13,14 +14,14 @@ std::vector<int32_t> ValuesOf(const Example& example) {
   return {example.tokens.begin(), example.tokens.end() - 1};
 }
 
-// How many neighbours descend.
+// Number of descending neighbours.
 int DescentCount(const std::vector<int32_t>& values) {
   int count = 0;
   for (size_t i = 1; i < values.size(); ++i) count += values[i - 1] > values[i];
   return count;
 }
 
-TEST(OrderingTest, PairsAreOneMultisetSortedAndNot) {
+TEST(OrderingTest, PairsHaveTheSameValues) {
   const auto task = MustMakeTask("ordering");
   for (const int64_t length : {3, 4, 17, 64, 512}) {
     const auto examples = task->Test(1, length, 64);
@@ -41,7 +42,7 @@ TEST(OrderingTest, PairsAreOneMultisetSortedAndNot) {
   }
 }
 
-TEST(OrderingTest, HalfOfTheNegativesAreOneSwap) {
+TEST(OrderingTest, HalfOfTheNegativesDifferByOneSwap) {
   const auto task = MustMakeTask("ordering");
   int hard = 0, negatives = 0;
   for (const Example& example : task->Test(1, 64, 64)) {
@@ -57,9 +58,9 @@ TEST(OrderingTest, HalfOfTheNegativesAreOneSwap) {
   EXPECT_NEAR(static_cast<double>(hard) / negatives, 0.5, 0.1);
 }
 
-TEST(OrderingTest, ValuesDoNotBetrayTheLength) {
+TEST(OrderingTest, ValuesDoNotDependOnTheLength) {
   const auto task = MustMakeTask("ordering");
-  // Different values and range, on average over the test.
+  // Mean number of distinct values, and mean range, over the test.
   const auto shape = [&](int64_t length) {
     double distinct = 0, range = 0;
     const auto examples = task->Test(1, length, 64);
@@ -79,7 +80,7 @@ TEST(OrderingTest, ValuesDoNotBetrayTheLength) {
   }
 }
 
-TEST(OrderingTest, OracleIsRightAndAConstantIsExactlyChance) {
+TEST(OrderingTest, OracleIsCorrectAndConstantIsExactlyChance) {
   const auto task = MustMakeTask("ordering");
   const auto oracle = Score(*task, 64, Oracle);
   EXPECT_EQ(oracle.at("balanced_accuracy"), 1.0);
@@ -92,9 +93,9 @@ TEST(OrderingTest, OracleIsRightAndAConstantIsExactlyChance) {
   EXPECT_EQ(nothing.at("positive_rate"), 0.0);
 }
 
-TEST(OrderingTest, RoundingDoesNotLookLikeSkill) {
-  // What a model without positions does at worst: margins of rounding's size,
-  // which betray the answer.
+TEST(OrderingTest, RoundingErrorsDoNotCountAsCorrect) {
+  // The worst case of a model without positions: margins as small as rounding
+  // errors whose signs happen to be correct.
   const auto task = MustMakeTask("ordering");
   for (const float scale : {1e-7f, 1e-6f, 1e-5f}) {
     auto scorer = task->MakeScorer(64, 64);
@@ -105,12 +106,12 @@ TEST(OrderingTest, RoundingDoesNotLookLikeSkill) {
   }
 }
 
-TEST(OrderingTest, SmallButGenuineMarginsCount) {
+TEST(OrderingTest, SmallMarginsCount) {
   const auto task = MustMakeTask("ordering");
   EXPECT_EQ(Score(*task, 64, Oracle, 64, 1e-3f).at("balanced_accuracy"), 1.0);
 }
 
-TEST(OrderingTest, BalancedAccuracyOfTheEasyOnesAloneIsThreeQuarters) {
+TEST(OrderingTest, RecognisingEasyNegativesReachesThreeQuarters) {
   const auto task = MustMakeTask("ordering");
   auto scorer = task->MakeScorer(64, 64);
   for (const Example& example : task->Test(1, 64, 64)) {
@@ -122,9 +123,9 @@ TEST(OrderingTest, BalancedAccuracyOfTheEasyOnesAloneIsThreeQuarters) {
   EXPECT_NEAR(scorer->Metrics().at("balanced_accuracy"), 0.75, 0.05);
 }
 
-TEST(OrderingTest, WithoutPositionsMarginsOfAPairDifferByRoundingAlone) {
-  // The scorer gives pairs one answer up to 1e-4 of their margins: here the
-  // margins themselves are looked at, so that less than that shows too.
+TEST(OrderingTest, MarginsOfAPairDifferByRoundingWithoutPositions) {
+  // The scorer tolerates differences of 1e-4. This test compares the margins
+  // themselves, which should agree more closely.
   const auto task = MustMakeTask("ordering");
   const auto scheme = testing::MustMake("none");
   TransformerShape shape;
@@ -160,10 +161,10 @@ TEST(OrderingTest, WithoutPositionsMarginsOfAPairDifferByRoundingAlone) {
           std::max(largest, std::abs(margins[n] - margins[n + 1]) / scale);
       different.insert(margins[n]);
     }
-    // Measured: 1e-6. The scorer's own allowance is 1e-4.
+    // Measured: 1e-6. The tolerance of the scorer is 1e-4.
     EXPECT_LT(largest, 1e-5) << "at length " << length;
     RecordProperty(absl::StrCat("margin_", length), absl::StrCat(largest));
-    // Margins say something of the values, so that the above is not vacuous.
+    // Margins depend on the values, so that the comparison is not vacuous.
     EXPECT_GT(different.size(), margins.size() / 8);
   }
 }

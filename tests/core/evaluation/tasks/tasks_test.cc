@@ -1,5 +1,5 @@
-// What all tasks promise: the same examples for the same arguments, lengths,
-// right answers, and scores that mean what they say.
+// Tests of properties that all tasks share: deterministic examples, lengths,
+// ranges of tokens, and finite metrics; and of the helpers in examples.h.
 #include "tests/core/evaluation/tasks/testing.h"
 
 namespace locus {
@@ -16,7 +16,7 @@ using testing::Score;
 
 class EveryTaskTest : public ::testing::TestWithParam<absl::string_view> {
  protected:
-  // A retrofit is of a text.
+  // The tasks whose examples are windows of a text.
   static bool IsText() {
     return GetParam() == "text" || GetParam() == "retrofit";
   }
@@ -26,24 +26,24 @@ class EveryTaskTest : public ::testing::TestWithParam<absl::string_view> {
 INSTANTIATE_TEST_SUITE_P(Tasks, EveryTaskTest,
                          ::testing::ValuesIn(TaskNames().begin(),
                                              TaskNames().end()),
-                         [](const auto& info) {
-                           return std::string(info.param);
+                         [](const auto& test) {
+                           return std::string(test.param);
                          });
 
-TEST_P(EveryTaskTest, SameArgumentsGiveTheSameExamples) {
+TEST_P(EveryTaskTest, ExamplesAreDeterministic) {
   const auto again = MustMakeTask(GetParam());
   EXPECT_EQ(Flat(task_->TrainingBatch(7, 3, 32, 64)),
             Flat(again->TrainingBatch(7, 3, 32, 64)));
   EXPECT_EQ(Flat(task_->Test(7, 128, 64)), Flat(again->Test(7, 128, 64)));
 }
 
-TEST_P(EveryTaskTest, StepsAndSeedsDiffer) {
+TEST_P(EveryTaskTest, StepsAndSeedsHaveDifferentExamples) {
   const std::string batch = Flat(task_->TrainingBatch(7, 3, 32, 64));
   EXPECT_NE(batch, Flat(task_->TrainingBatch(7, 4, 32, 64)));
   EXPECT_NE(batch, Flat(task_->TrainingBatch(8, 3, 32, 64)));
 }
 
-TEST_P(EveryTaskTest, NothingTestedWasTrained) {
+TEST_P(EveryTaskTest, TestsAreNotInTheTrainingData) {
   std::set<std::vector<int32_t>> trained;
   for (int step = 0; step < 50; ++step) {
     for (const Example& example : task_->TrainingBatch(1, step, 32, 64)) {
@@ -55,7 +55,7 @@ TEST_P(EveryTaskTest, NothingTestedWasTrained) {
   }
 }
 
-TEST_P(EveryTaskTest, BatchesHaveTheSizeAskedForAndFitTheTrainingLength) {
+TEST_P(EveryTaskTest, BatchesHaveTheRequestedSizeAndLength) {
   for (const int64_t batch_size : {1, 7, 32}) {
     for (const int64_t train_length : {task_->min_length(), int64_t{33}}) {
       const auto batch = task_->TrainingBatch(1, 0, batch_size, train_length);
@@ -68,7 +68,7 @@ TEST_P(EveryTaskTest, BatchesHaveTheSizeAskedForAndFitTheTrainingLength) {
   }
 }
 
-TEST_P(EveryTaskTest, TrainingLengthsReachBothEnds) {
+TEST_P(EveryTaskTest, TrainingLengthsCoverTheRange) {
   std::set<int64_t> lengths;
   for (int step = 0; step < 100; ++step) {
     for (const Example& example : task_->TrainingBatch(1, step, 32, 24)) {
@@ -79,7 +79,7 @@ TEST_P(EveryTaskTest, TrainingLengthsReachBothEnds) {
   EXPECT_EQ(*lengths.begin(), IsText() ? 24 : task_->min_length());
 }
 
-TEST_P(EveryTaskTest, TestsHaveExactlyTheLengthIfTheStructurePermits) {
+TEST_P(EveryTaskTest, TestsHaveTheRequestedLength) {
   for (int64_t length = task_->min_length(); length < 80; ++length) {
     int64_t expected = length;
     if (GetParam() == "copy" || GetParam() == "reverse") expected &= ~1;
@@ -112,13 +112,13 @@ TEST_P(EveryTaskTest, TokensAndTargetsAreInRange) {
   }
 }
 
-TEST_P(EveryTaskTest, TestsAreLargeEnoughAndBounded) {
+TEST_P(EveryTaskTest, TestSizesAreBounded) {
   for (const int64_t length : {64, 512, 4096}) {
     const auto examples = task_->Test(1, length, 64);
     EXPECT_GE(examples.size(), 32u);
     EXPECT_LE(examples.size(), 512u);
     if (!IsText()) {
-      // A quarter on top: the questions of order.
+      // The examples of order_accuracy add a quarter.
       const int64_t extra = GetParam() == "agreement" ? 1 : 0;
       EXPECT_LE(static_cast<int64_t>(examples.size()) * length * 4,
                 std::max<int64_t>(65536, 32 * length) * (4 + extra));
@@ -126,19 +126,19 @@ TEST_P(EveryTaskTest, TestsAreLargeEnoughAndBounded) {
   }
 }
 
-TEST_P(EveryTaskTest, AnOracleLearnsAndAConstantDoesNot) {
-  const LearnedWhen learned = task_->learned_when();
-  const auto reached = [&](auto say) {
+TEST_P(EveryTaskTest, OracleLearnsAndConstantDoesNot) {
+  const LearnedCriterion learned = task_->learned_criterion();
+  const auto reached = [&](auto predict) {
     const double value =
-        Score(*task_, 64, say, 64, 50.0f).at(std::string(learned.metric));
-    return learned.more_is_better ? value >= learned.threshold
-                                  : value <= learned.threshold;
+        Score(*task_, 64, predict, 64, 50.0f).at(std::string(learned.metric));
+    return learned.higher_is_better ? value >= learned.threshold
+                                    : value <= learned.threshold;
   };
   EXPECT_TRUE(reached(Oracle));
   EXPECT_FALSE(reached([](const Target&) { return 0; }));
 }
 
-TEST_P(EveryTaskTest, MetricsAreFiniteWhateverComes) {
+TEST_P(EveryTaskTest, MetricsAreFiniteForAnyLogits) {
   auto scorer = task_->MakeScorer(128, 64);
   const auto expect_finite = [&] {
     const auto metrics = scorer->Metrics();
@@ -162,7 +162,7 @@ TEST_P(EveryTaskTest, MetricsAreFiniteWhateverComes) {
   }
 }
 
-TEST_P(EveryTaskTest, TooShortALengthIsRejected) {
+TEST_P(EveryTaskTest, RejectsTooShortLengths) {
   EXPECT_TRUE(task_->CheckLength(task_->min_length()).ok());
   EXPECT_TRUE(task_->CheckLength(512).ok());
   const absl::Status status = task_->CheckLength(task_->min_length() - 1);
@@ -170,18 +170,18 @@ TEST_P(EveryTaskTest, TooShortALengthIsRejected) {
   EXPECT_EQ(FieldOf(status), "length");
 }
 
-TEST(TasksTest, NamesAreThoseOfTheContract) {
+TEST(TasksTest, NamesMatchTheProto) {
   EXPECT_THAT(TaskNames(), ElementsAre("ordering", "agreement", "text", "copy",
                                        "reverse", "recall", "retrofit"));
 }
 
-TEST(TasksTest, UnknownNameIsRejected) {
+TEST(TasksTest, RejectsUnknownName) {
   const auto task = MakeTask("sort", "");
   EXPECT_EQ(task.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(task.status().message()), HasSubstr("ordering"));
 }
 
-TEST(TasksTest, OnlyOrderingLooksBothWays) {
+TEST(TasksTest, OnlyOrderingIsBidirectional) {
   for (const absl::string_view name : TaskNames()) {
     EXPECT_EQ(MustMakeTask(name)->is_bidirectional(), name == "ordering")
         << name;
@@ -192,7 +192,7 @@ TEST(ExamplesTest, DrawsAreUniformAndIncludeBothEnds) {
   RandomStream stream(1, "test");
   int counts[3] = {0, 0, 0};
   for (int i = 0; i < 3000; ++i) {
-    const int64_t drawn = Draw(stream, -1, 1);
+    const int64_t drawn = DrawInteger(stream, -1, 1);
     ASSERT_TRUE(drawn >= -1 && drawn <= 1);
     ++counts[drawn + 1];
   }
@@ -208,13 +208,13 @@ TEST(ExamplesTest, NegativeLogLikelihoodIsStable) {
   EXPECT_EQ(NegativeLogLikelihood({0, -kInfinity}, 1), 1e6);
 }
 
-TEST(ExamplesTest, ArgmaxTakesTheFirstAndNoNan) {
+TEST(ExamplesTest, ArgmaxReturnsTheFirstMaximumAndIgnoresNan) {
   EXPECT_EQ(Argmax({1, 3, 3}), 1);
   EXPECT_EQ(Argmax({kNan, -2, -1}), 2);
   EXPECT_EQ(Argmax({kNan}), -1);
 }
 
-TEST(TaskTest, SizeOfTestIsWhatTestMakes) {
+TEST(TaskTest, SizeOfTestBoundsTheTest) {
   for (const absl::string_view name : TaskNames()) {
     const auto task = MakeTask(name, "");
     ASSERT_TRUE(task.ok());

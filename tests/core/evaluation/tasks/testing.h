@@ -1,4 +1,4 @@
-// What the tests of the tasks share.
+// Helpers of the task tests.
 #pragma once
 
 #include <algorithm>
@@ -18,15 +18,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
-#include "core/parallel/thread_pool.h"
-#include "core/training/task.h"
 #include "core/evaluation/tasks/agreement.h"
 #include "core/evaluation/tasks/copy.h"
 #include "core/evaluation/tasks/corpus.h"
 #include "core/evaluation/tasks/examples.h"
 #include "core/evaluation/tasks/ordering.h"
 #include "core/evaluation/tasks/recall.h"
+#include "core/evaluation/tasks/tasks.h"
 #include "core/evaluation/tasks/text.h"
+#include "core/parallel/thread_pool.h"
 #include "core/training/trainer.h"
 #include "tests/support/core_testing.h"
 
@@ -46,7 +46,7 @@ inline std::unique_ptr<Task> MustMakeText(std::string corpus) {
   return MustMakeTask("text", std::move(corpus));
 }
 
-// A text in which a byte says where it stands, to about a dozen bytes.
+// A text of consecutive numbers, in which windows of a dozen bytes are unique.
 inline std::string NumberedText(size_t size) {
   std::string text;
   for (int i = 0; text.size() < size; ++i) absl::StrAppend(&text, i, "\n");
@@ -54,6 +54,7 @@ inline std::string NumberedText(size_t size) {
   return text;
 }
 
+// Text form of examples, for comparisons.
 inline std::string Flat(const std::vector<Example>& examples) {
   std::string text;
   for (const Example& example : examples) {
@@ -67,27 +68,31 @@ inline std::string Flat(const std::vector<Example>& examples) {
   return text;
 }
 
-// One row for each target: `on` for the token that `say` names, 0 for others.
-template <typename Say>
-std::vector<float> Logits(const Task& task, const Example& example, Say say,
-                          float on = 1) {
+// Logits with one row per target: `on` for the token that predict(target)
+// returns, 0 for all others.
+template <typename Predict>
+std::vector<float> Logits(const Task& task, const Example& example,
+                          Predict predict, float on = 1) {
   std::vector<float> logits(example.targets.size() * task.vocabulary_size());
   for (size_t n = 0; n < example.targets.size(); ++n) {
-    logits[n * task.vocabulary_size() + say(example.targets[n])] = on;
+    logits[n * task.vocabulary_size() + predict(example.targets[n])] = on;
   }
   return logits;
 }
 
+// Metrics of a model that predicts predict(target) at every target.
 inline std::map<std::string, double> Score(const Task& task, int64_t length,
-                                           auto say, int64_t train_length = 64,
+                                           auto predict,
+                                           int64_t train_length = 64,
                                            float on = 1) {
   auto scorer = task.MakeScorer(length, train_length);
   for (const Example& example : task.Test(1, length, train_length)) {
-    scorer->Add(example, Logits(task, example, say, on));
+    scorer->Add(example, Logits(task, example, predict, on));
   }
   return scorer->Metrics();
 }
 
+// Predicts the correct token.
 inline int32_t Oracle(const Target& target) { return target.token; }
 
 }  // namespace locus::testing

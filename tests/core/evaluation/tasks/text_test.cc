@@ -1,3 +1,4 @@
+// Tests of the task `text` and of the built-in corpus.
 #include "tests/core/evaluation/tasks/testing.h"
 
 namespace locus {
@@ -11,7 +12,7 @@ using testing::NumberedText;
 using testing::Oracle;
 using testing::Score;
 
-// The bytes that a test scores for `nll`: the last of each window.
+// The last `count` targets of each window, which a test scores for `nll`.
 std::vector<std::string> CommonTargets(const std::vector<Example>& examples,
                                        size_t count) {
   std::vector<std::string> targets;
@@ -26,7 +27,7 @@ std::vector<std::string> CommonTargets(const std::vector<Example>& examples,
   return targets;
 }
 
-TEST(TextTest, TheSameBytesAreScoredAtEveryLength) {
+TEST(TextTest, SameBytesAreScoredAtEveryLength) {
   const auto task = MustMakeText(NumberedText(100000));
   const auto expected = CommonTargets(task->Test(1, 64, 64), 32);
   EXPECT_EQ(expected.size(), 64u);
@@ -39,7 +40,7 @@ TEST(TextTest, TheSameBytesAreScoredAtEveryLength) {
   }
 }
 
-TEST(TextTest, ScoredBytesAreDistinctAndSpread) {
+TEST(TextTest, ScoredBytesAreDistinctAndEvenlySpaced) {
   const std::string text = NumberedText(100000);
   const auto task = MustMakeText(text);
   std::set<size_t> places;
@@ -75,7 +76,7 @@ TEST(TextTest, TargetsAreTheNextBytes) {
   }
 }
 
-TEST(TextTest, TheLastTenthIsNeverTrainedAndAloneTested) {
+TEST(TextTest, LastTenthIsHeldOutForTests) {
   std::string text(40000, 'a');
   std::fill(text.begin() + 36000, text.end(), 'b');
   const auto task = MustMakeText(text);
@@ -95,7 +96,7 @@ TEST(TextTest, TheLastTenthIsNeverTrainedAndAloneTested) {
   }
 }
 
-TEST(TextTest, AllOfTheTrainingPartIsTrained) {
+TEST(TextTest, WholeTrainingPartIsTrained) {
   std::string text(4096, 'a');
   text.front() = 'f';
   text[4096 - 409 - 1] = 'l';
@@ -123,30 +124,30 @@ TEST(TextTest, UniformLogitsCostEightBits) {
   EXPECT_NEAR(metrics.at("drift"), 0, 1e-12);
 }
 
-// What a longer window would otherwise win by: fewer tokens with short
-// contexts.
-TEST(TrapsTest, PerplexityIsOverTheSameTargetsInNaturalLogs) {
+// Scoring all bytes of a window would favour long windows, in which fewer
+// tokens have a short context.
+TEST(TextTest, NllIsOverTheSameTargetsInNats) {
   const auto task = MustMakeTask("text");
   std::vector<std::string> expected;
   for (const int64_t length : {64, 128, 512}) {
     const auto targets = CommonTargets(task->Test(1, length, 64), 32);
     if (expected.empty()) expected = targets;
     EXPECT_EQ(targets, expected) << length;
-    // Uniform over the bytes: ln 256, which is 8 bits.
+    // A uniform distribution over bytes has an nll of ln 256, which is 8 bits.
     const auto metrics = Score(*task, length, Oracle, 64, 0.0f);
     EXPECT_NEAR(metrics.at("nll"), std::log(256.0), 1e-12);
     EXPECT_NEAR(metrics.at("bits_per_byte"), 8, 1e-12);
   }
 }
 
-TEST(TextTest, BucketsDoubleFromTheTrainingLength) {
+TEST(TextTest, BucketBoundsDoubleFromTheTrainingLength) {
   const auto task = MustMakeTask("text");
   const auto names = [&](int64_t length) {
-    std::set<std::string> names;
+    std::set<std::string> found;
     for (const auto& [name, value] : task->MakeScorer(length, 64)->Metrics()) {
-      names.insert(name);
+      found.insert(name);
     }
-    return names;
+    return found;
   };
   EXPECT_THAT(names(64), ElementsAre("bits_per_byte", "nll"));
   EXPECT_THAT(names(100), ElementsAre("bits_per_byte", "drift", "nll",
@@ -156,9 +157,9 @@ TEST(TextTest, BucketsDoubleFromTheTrainingLength) {
                           "nll_bucket_128_256", "nll_bucket_64_128"));
 }
 
-TEST(TextTest, BucketsAreByPositionAndNllIsOverTheCommonTargetsAlone) {
-  // Certain before position 64, uniform up to 128, uniform over two tokens from
-  // there to the last 32 bytes, which are certain again.
+TEST(TextTest, BucketsAreByPositionAndNllIsOverTheLastBytes) {
+  // Predictions are certain before position 64, uniform up to 128, uniform over
+  // two tokens up to the last 32 bytes, and certain from there on.
   const auto task = MustMakeTask("text");
   auto scorer = task->MakeScorer(256, 64);
   for (const Example& example : task->Test(1, 256, 64)) {
@@ -181,24 +182,24 @@ TEST(TextTest, BucketsAreByPositionAndNllIsOverTheCommonTargetsAlone) {
   EXPECT_NEAR(metrics.at("drift"), 0.75 * std::log(2.0), 1e-12);
 }
 
-TEST(TextTest, EntropyOfBytes) {
+TEST(TextTest, ByteEntropyIsInNats) {
   EXPECT_EQ(ByteEntropy("aaaa"), 0);
   EXPECT_EQ(ByteEntropy(""), 0);
   EXPECT_NEAR(ByteEntropy("abab"), std::log(2.0), 1e-15);
   EXPECT_NEAR(ByteEntropy("aab\xff"), 1.5 * std::log(2.0), 1e-15);
 }
 
-TEST(TextTest, LearnedIsATenthBelowTheEntropyOfTheTrainingPart) {
+TEST(TextTest, ThresholdIsATenthBelowTheEntropyOfTheTrainingPart) {
   std::string text;
   for (int i = 0; i < 18000; ++i) text += "ab";
   text.append(4000, 'x');
-  const LearnedWhen learned = MustMakeText(text)->learned_when();
+  const LearnedCriterion learned = MustMakeText(text)->learned_criterion();
   EXPECT_EQ(learned.metric, "nll");
-  EXPECT_FALSE(learned.more_is_better);
+  EXPECT_FALSE(learned.higher_is_better);
   EXPECT_NEAR(learned.threshold, 0.9 * std::log(2.0), 1e-12);
 }
 
-TEST(TextTest, CorpusLimits) {
+TEST(TextTest, RejectsCorporaOutsideTheLimits) {
   EXPECT_TRUE(MakeTask("text", std::string(4096, 'a')).ok());
   EXPECT_TRUE(MakeTask("text", std::string(4 << 20, 'a')).ok());
   const auto small = MakeTask("text", std::string(4095, 'a')).status();
@@ -215,7 +216,7 @@ TEST(TextTest, CorpusLimits) {
   EXPECT_EQ(FieldOf((*retrofit)->CheckLength(1001)), "retrofit.corpus");
 }
 
-TEST(TextTest, LengthsBeyondATwentiethOfTheCorpusAreRejected) {
+TEST(TextTest, RejectsLengthsBeyondATwentiethOfTheCorpus) {
   const auto task = MustMakeText(std::string(20000, 'a'));
   EXPECT_TRUE(task->CheckLength(1000).ok());
   const absl::Status status = task->CheckLength(1001);
@@ -224,7 +225,7 @@ TEST(TextTest, LengthsBeyondATwentiethOfTheCorpusAreRejected) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("at most 1000 tokens"));
 }
 
-TEST(TextTest, TheSmallestCorpusWorks) {
+TEST(TextTest, SupportsTheSmallestCorpus) {
   const std::string text = NumberedText(4099);
   const auto task = MustMakeText(text);
   ASSERT_TRUE(task->CheckLength(205).ok());
@@ -236,7 +237,7 @@ TEST(TextTest, TheSmallestCorpusWorks) {
   EXPECT_EQ(task->TrainingBatch(1, 0, 4, 205).size(), 4u);
 }
 
-TEST(CorpusTest, IsPlainAndLargeEnough) {
+TEST(CorpusTest, IsAsciiOfTheDocumentedSize) {
   const absl::string_view corpus = BuiltInCorpus();
   EXPECT_GE(corpus.size(), 300u << 10);
   EXPECT_LE(corpus.size(), 400u << 10);
@@ -247,7 +248,7 @@ TEST(CorpusTest, IsPlainAndLargeEnough) {
   EXPECT_FALSE(absl::StrContains(corpus, "  "));
 }
 
-TEST(CorpusTest, StoriesAreManyAndDifferent) {
+TEST(CorpusTest, HasManyDistinctStories) {
   std::vector<std::string> stories = absl::StrSplit(BuiltInCorpus(), "\n\n\n");
   EXPECT_EQ(stories.back(), "");
   stories.pop_back();
@@ -256,7 +257,7 @@ TEST(CorpusTest, StoriesAreManyAndDifferent) {
             stories.size());
 }
 
-TEST(CorpusTest, IsMadeOnceFromAnyThread) {
+TEST(CorpusTest, IsGeneratedOnce) {
   std::vector<const char*> made(4);
   std::vector<std::thread> threads;
   for (const char*& data : made) {

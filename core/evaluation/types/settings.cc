@@ -1,4 +1,5 @@
-// The defaults of an evaluation, and what it may be asked for.
+#include "core/evaluation/types/settings.h"
+
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -6,8 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
-#include "core/evaluation/evaluation.h"
-#include "core/training/task.h"
+#include "core/evaluation/tasks/tasks.h"
 
 namespace locus {
 namespace {
@@ -17,7 +17,7 @@ constexpr int64_t kMaxEvalLength = 16384;
 constexpr int64_t kMaxEvalLengths = 32;
 constexpr int64_t kMaxSeeds = 64;
 
-// The value, or the default if it is zero; INVALID_ARGUMENT outside the range.
+// Replaces 0 by the default, and checks that the value is in [min, max].
 absl::Status Resolve(absl::string_view field, int64_t default_value,
                      int64_t min, int64_t max, int64_t* value) {
   if (*value == 0) *value = default_value;
@@ -63,11 +63,11 @@ absl::Status Fill(const Task& task, ModelSettings* model) {
                                 4 * model->dim, 1, 1024,
                                 &model->feed_forward_dim));
   if (!model->causal.has_value()) model->causal = !task.is_bidirectional();
-  // Models that see what they are to say learn nothing else.
+  // A model that sees the answers among its tokens would only copy them.
   if (!*model->causal && !task.is_bidirectional()) {
     return InvalidField("trained.model.causal",
-                        "is false; this task's answers stand among its tokens, "
-                        "so that a model has to be causal");
+                        "is false; the answers of this task are among its "
+                        "tokens, so that models must be causal");
   }
   return absl::OkStatus();
 }
@@ -108,7 +108,7 @@ absl::Status FillLengths(EvaluationSettings* settings) {
                      kMaxEvalLengths));
   }
   if (lengths.empty()) {
-    // In halves of the training length.
+    // Default lengths, in units of half the training length.
     for (const int64_t halves : is_pattern
                                     ? std::vector<int64_t>{2, 3, 4, 6, 8}
                                     : std::vector<int64_t>{2, 4, 8, 16}) {
@@ -122,7 +122,7 @@ absl::Status FillLengths(EvaluationSettings* settings) {
                                        "; must be from 2 to ", kMaxEvalLength));
     }
   }
-  // What a scheme does in range is what all else is compared with.
+  // The training length is the reference for results at other lengths.
   lengths.push_back(train_length);
   std::sort(lengths.begin(), lengths.end());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());

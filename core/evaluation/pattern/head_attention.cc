@@ -1,4 +1,4 @@
-#include "core/evaluation/pattern/head_rows.h"
+#include "core/evaluation/pattern/head_attention.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,8 +6,8 @@
 namespace locus {
 namespace {
 
-// Scores stay where exponentials and sums are finite.
-constexpr double kLargestScore = 1e290;
+// Scores are clamped to this magnitude, to keep exponentials and sums finite.
+constexpr double kMaxScore = 1e290;
 
 }  // namespace
 
@@ -22,17 +22,19 @@ HeadBias::HeadBias(const ScoreBias* bias, int64_t head, int64_t length,
   }
 }
 
-HeadRows::HeadRows(const PatternCall& call, const Projections& projections,
-                   const ScoreBias* bias, int64_t head)
-    : length_(call.eval_length),
-      causal_(call.settings.causal),
-      head_dim_(call.settings.dim / call.settings.head_count),
+HeadAttention::HeadAttention(const PatternCase& pattern_case,
+                             const Projections& projections,
+                             const ScoreBias* bias, int64_t head)
+    : length_(pattern_case.eval_length),
+      causal_(pattern_case.settings.causal),
+      head_dim_(pattern_case.settings.dim / pattern_case.settings.head_count),
       first_channel_(head * head_dim_),
       projections_(projections),
-      bias_(bias, head, call.eval_length, call.settings.causal) {}
+      bias_(bias, head, pattern_case.eval_length,
+            pattern_case.settings.causal) {}
 
-QueryRow HeadRows::Attend(int64_t query, std::vector<double>& scores,
-                          std::vector<double>& weights) const {
+QueryRow HeadAttention::Attend(int64_t query, std::vector<double>& scores,
+                               std::vector<double>& weights) const {
   const int64_t visible = causal_ ? query + 1 : length_;
   const double scale = 1 / std::sqrt(static_cast<double>(head_dim_));
   std::fill_n(scores.begin(), visible, 0.0);
@@ -41,10 +43,10 @@ QueryRow HeadRows::Attend(int64_t query, std::vector<double>& scores,
     const double* const k = &projections_.k(c, 0);
     for (int64_t j = 0; j < visible; ++j) scores[j] += q * k[j];
   }
-  double largest = -kLargestScore;
+  double largest = -kMaxScore;
   for (int64_t j = 0; j < visible; ++j) {
-    scores[j] = std::clamp(scores[j] + bias_.At(query, j), -kLargestScore,
-                           kLargestScore);
+    scores[j] =
+        std::clamp(scores[j] + bias_.At(query, j), -kMaxScore, kMaxScore);
     largest = std::max(largest, scores[j]);
   }
   double sum = 0;

@@ -1,4 +1,4 @@
-// Schemes whose promises are lies are found out.
+// Tests that CheckProperties() detects false promises.
 
 #include <cmath>
 #include <cstdint>
@@ -15,44 +15,53 @@ namespace {
 
 using testing::Find;
 
-// The formula of one scheme under the promises of another.
-PropertyResult Lie(absl::string_view formula, absl::string_view promises,
-                   absl::string_view property) {
+// Checks one property of the formula of one scheme under the promises of
+// another.
+PropertyResult CheckWithPromisesOf(absl::string_view formula,
+                                   absl::string_view promises,
+                                   absl::string_view property) {
   SchemeInfo info = *FindScheme(formula);
-  info.name = "liar";
+  info.name = "false_promises";
   info.promises = FindScheme(promises)->promises;
   const auto scheme = MakeScheme(info, {});
-  return Find(*CheckProperties(**scheme, info.promises, StopCheck()), property);
+  return Find(*CheckProperties(**scheme, info.promises, CancellationCheck()),
+              property);
 }
 
-TEST(LiarTest, TableThatPromisesALinearShiftIsFoundOut) {
-  const auto result = Lie("learned", "sinusoidal", "linear_shift");
+TEST(FalsePromiseTest, TableWithLinearShiftIsDetected) {
+  const auto result =
+      CheckWithPromisesOf("learned", "sinusoidal", "linear_shift");
   EXPECT_EQ(result.promise, Promise::Answer::kYes);
   EXPECT_FALSE(result.as_promised);
 }
 
-TEST(LiarTest, BucketsThatPromiseDecayAreFoundOut) {
-  EXPECT_FALSE(Lie("t5_bias", "alibi", "monotonic_decay").as_promised);
-  EXPECT_FALSE(Lie("t5_bias", "alibi", "uniqueness").as_promised);
-}
-
-TEST(LiarTest, PenaltyThatPromisesBoundsIsFoundOut) {
-  EXPECT_FALSE(Lie("alibi", "t5_bias", "boundedness").as_promised);
-}
-
-TEST(LiarTest, CodeThatPromisesToBeNoneIsFoundOut) {
+TEST(FalsePromiseTest, BucketsWithDecayAreDetected) {
   EXPECT_FALSE(
-      Lie("sinusoidal", "none", "permutation_equivariance").as_promised);
-  EXPECT_FALSE(Lie("sinusoidal", "none", "shift_invariance").as_promised);
+      CheckWithPromisesOf("t5_bias", "alibi", "monotonic_decay").as_promised);
+  EXPECT_FALSE(
+      CheckWithPromisesOf("t5_bias", "alibi", "uniqueness").as_promised);
 }
 
-TEST(LiarTest, TurningWithoutSayingSoIsFoundOut) {
-  const auto result = Lie("rope", "none", "norm_preservation");
+TEST(FalsePromiseTest, BoundedLinearBiasIsDetected) {
+  EXPECT_FALSE(
+      CheckWithPromisesOf("alibi", "t5_bias", "boundedness").as_promised);
+}
+
+TEST(FalsePromiseTest, CodeWithoutPositionsIsDetected) {
+  EXPECT_FALSE(
+      CheckWithPromisesOf("sinusoidal", "none", "permutation_equivariance")
+          .as_promised);
+  EXPECT_FALSE(CheckWithPromisesOf("sinusoidal", "none", "shift_invariance")
+                   .as_promised);
+}
+
+TEST(FalsePromiseTest, UndeclaredRotationIsDetected) {
+  const auto result = CheckWithPromisesOf("rope", "none", "norm_preservation");
   EXPECT_EQ(result.verdict, Verdict::kHolds);
   EXPECT_FALSE(result.as_promised);
 }
 
-// What a formula shows under the promises of a scheme.
+// Checks a formula under the promises of a registered scheme.
 template <typename Formula>
 std::vector<PropertyResult> CheckFormula(absl::string_view promises) {
   SchemeInfo info = *FindScheme(promises);
@@ -60,10 +69,11 @@ std::vector<PropertyResult> CheckFormula(absl::string_view promises) {
       [](const Arguments&) -> absl::StatusOr<std::unique_ptr<SchemeFormula>> {
     return std::make_unique<Formula>();
   };
-  return *CheckProperties(**MakeScheme(info, {}), info.promises, StopCheck());
+  return *CheckProperties(**MakeScheme(info, {}), info.promises,
+                          CancellationCheck());
 }
 
-// A rotation whose cosines and sines have a factor.
+// A rotation with an attention factor, which scales cosines and sines.
 class ScaledRotation final : public SchemeFormula {
  public:
   absl::StatusOr<CompiledScheme> Compile(
@@ -75,7 +85,7 @@ class ScaledRotation final : public SchemeFormula {
   }
 };
 
-TEST(LiarTest, FactorBreaksNormsButNotTheRelativeRotation) {
+TEST(FalsePromiseTest, AttentionFactorBreaksNormPreservationOnly) {
   const auto results = CheckFormula<ScaledRotation>("rope");
   EXPECT_NEAR(Find(results, "norm_preservation").measured, 0.2, 1e-9);
   EXPECT_FALSE(Find(results, "norm_preservation").as_promised);
@@ -90,39 +100,39 @@ class BiasFormula final : public SchemeFormula {
   }
 };
 
-// Says the slopes of the paper and adds others.
-class CrookedBias final : public ScoreBias {
+// Reports the slopes of the ALiBi paper, but computes biases with others.
+class WrongSlopesBias final : public ScoreBias {
  public:
   double At(int64_t head, int64_t query, int64_t key) const override {
     return -std::exp2(-2.0 * static_cast<double>(head)) *
            static_cast<double>(query - key);
   }
-  bool is_small() const override { return false; }
+  bool is_bounded() const override { return false; }
   bool is_causal() const override { return true; }
   std::vector<double> slopes() const override {
-    std::vector<double> said;
-    for (int h = 1; h <= 8; ++h) said.push_back(std::exp2(-h));
-    return said;
+    std::vector<double> reported;
+    for (int h = 1; h <= 8; ++h) reported.push_back(std::exp2(-h));
+    return reported;
   }
 };
 
-TEST(LiarTest, SlopesThatAreNotWhatIsAddedAreFoundOut) {
-  const auto results = CheckFormula<BiasFormula<CrookedBias>>("alibi");
+TEST(FalsePromiseTest, WrongSlopesAreDetected) {
+  const auto results = CheckFormula<BiasFormula<WrongSlopesBias>>("alibi");
   EXPECT_FALSE(Find(results, "slopes_geometric").as_promised);
 }
 
-// Is no number at one distance.
-class BrokenBias final : public ScoreBias {
+// A bias that is NaN at one distance.
+class NanBias final : public ScoreBias {
  public:
   double At(int64_t, int64_t query, int64_t key) const override {
     return query - key == 10 ? std::nan("") : -static_cast<double>(query - key);
   }
-  bool is_small() const override { return false; }
+  bool is_bounded() const override { return false; }
   bool is_causal() const override { return true; }
 };
 
-TEST(LiarTest, NaNFailsAndStaysFinite) {
-  const auto results = CheckFormula<BiasFormula<BrokenBias>>("alibi");
+TEST(FalsePromiseTest, NanFailsAndIsReportedAsFinite) {
+  const auto results = CheckFormula<BiasFormula<NanBias>>("alibi");
   EXPECT_FALSE(Find(results, "monotonic_decay").as_promised);
   EXPECT_FALSE(Find(results, "uniqueness").as_promised);
   for (const PropertyResult& result : results) {
@@ -130,22 +140,23 @@ TEST(LiarTest, NaNFailsAndStaysFinite) {
   }
 }
 
-// Depends on the query's own position, far out.
-class DriftingBias final : public ScoreBias {
+// A bias that depends on the absolute position of the query.
+class AbsoluteBias final : public ScoreBias {
  public:
   double At(int64_t, int64_t query, int64_t key) const override {
     return -static_cast<double>(query - key) / static_cast<double>(query + 1);
   }
-  bool is_small() const override { return true; }
+  bool is_bounded() const override { return true; }
   bool is_causal() const override { return true; }
 };
 
-TEST(LiarTest, BiasOfAbsolutePositionsIsNotShiftInvariant) {
-  const auto results = CheckFormula<BiasFormula<DriftingBias>>("alibi");
+TEST(FalsePromiseTest, AbsoluteBiasIsNotShiftInvariant) {
+  const auto results = CheckFormula<BiasFormula<AbsoluteBias>>("alibi");
   EXPECT_FALSE(Find(results, "shift_invariance").as_promised);
 }
 
-// Says nothing sensible of keys after the query, as it need not.
+// A causal bias whose values for keys after the query are meaningless, which is
+// allowed.
 class OneSidedBias final : public ScoreBias {
  public:
   double At(int64_t, int64_t query, int64_t key) const override {
@@ -153,11 +164,11 @@ class OneSidedBias final : public ScoreBias {
                        : -static_cast<double>(query - key);
   }
   bool depends_on_offset_alone() const override { return false; }
-  bool is_small() const override { return false; }
+  bool is_bounded() const override { return false; }
   bool is_causal() const override { return true; }
 };
 
-TEST(LiarTest, CausalBiasIsNotHeldToLaterKeys) {
+TEST(FalsePromiseTest, CausalBiasIsNotCheckedForLaterKeys) {
   for (const PropertyResult& result :
        CheckFormula<BiasFormula<OneSidedBias>>("alibi")) {
     EXPECT_TRUE(result.as_promised) << result.worked_case;

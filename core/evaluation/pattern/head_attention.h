@@ -1,4 +1,4 @@
-// What one head attends to, query by query.
+// Attention scores and weights of one head, query by query.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace locus {
 
-// The biases of one head, looked up where they depend on the offset alone.
+// Biases of one head. Biases that depend on the offset alone are tabulated.
 class HeadBias {
  public:
-  // Null: no bias.
+  // A null `bias` means no bias. Otherwise it must outlive this object.
   HeadBias(const ScoreBias* bias, int64_t head, int64_t length, bool causal);
 
   double At(int64_t query, int64_t key) const {
@@ -29,21 +29,21 @@ class HeadBias {
   std::vector<double> by_offset_;
 };
 
-// A query and what it sees.
+// Attention of one query to the keys 0 to visible - 1.
 struct QueryRow {
   int64_t query;
   int64_t visible;
   double log_sum_exp;
 };
 
-// Thread-safe. The projections must outlive it.
-class HeadRows {
+// Thread-safe. The projections and the bias must outlive it.
+class HeadAttention {
  public:
-  HeadRows(const PatternCall& call, const Projections& projections,
-           const ScoreBias* bias, int64_t head);
+  HeadAttention(const PatternCase& pattern_case, const Projections& projections,
+                const ScoreBias* bias, int64_t head);
 
-  // Fills scores and weights of the keys that a query sees, the first ones.
-  // Both have room for all keys.
+  // Computes the scores and weights of a query for its visible keys. Both
+  // vectors must have room for all keys.
   QueryRow Attend(int64_t query, std::vector<double>& scores,
                   std::vector<double>& weights) const;
 

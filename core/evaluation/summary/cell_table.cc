@@ -1,18 +1,18 @@
-#include "core/evaluation/summary/results.h"
+#include "core/evaluation/summary/cell_table.h"
 
 #include <algorithm>
 #include <iterator>
 
 namespace locus {
 
-MeanInterval IntervalOf(const Values& values) {
+MeanInterval IntervalOf(const SeedValues& values) {
   std::vector<double> numbers;
   for (const auto& [seed, value] : values) numbers.push_back(value);
   return IntervalOf(absl::MakeConstSpan(numbers));
 }
 
-Values Difference(const Values& a, const Values& b) {
-  Values differences;
+SeedValues PairedDifference(const SeedValues& a, const SeedValues& b) {
+  SeedValues differences;
   for (const auto& [seed, value] : a) {
     if (const auto other = b.find(seed); other != b.end()) {
       differences[seed] = value - other->second;
@@ -28,21 +28,21 @@ SeedSet Intersection(const SeedSet& a, const SeedSet& b) {
   return both;
 }
 
-Values Only(const SeedSet& seeds, const Values& values) {
-  Values kept;
+SeedValues RestrictTo(const SeedSet& seeds, const SeedValues& values) {
+  SeedValues kept;
   for (const auto& [seed, value] : values) {
     if (seeds.count(seed) != 0) kept[seed] = value;
   }
   return kept;
 }
 
-SeedSet SeedsOf(const Values& values) {
+SeedSet SeedsOf(const SeedValues& values) {
   SeedSet seeds;
   for (const auto& [seed, value] : values) seeds.insert(seed);
   return seeds;
 }
 
-Results::Results(absl::Span<const EvaluationCell> cells) {
+CellTable::CellTable(absl::Span<const EvaluationCell> cells) {
   for (const EvaluationCell& cell : cells) {
     for (const auto& [metric, value] : cell.metrics) {
       values_[{cell.scheme_name, cell.eval_length}][metric][cell.seed] = value;
@@ -50,23 +50,24 @@ Results::Results(absl::Span<const EvaluationCell> cells) {
   }
 }
 
-const std::map<std::string, Values>& Results::Metrics(const std::string& scheme,
-                                                      int64_t length) const {
-  static const auto* const none = new std::map<std::string, Values>();
+const std::map<std::string, SeedValues>& CellTable::Metrics(
+    const std::string& scheme, int64_t length) const {
+  static const auto* const none = new std::map<std::string, SeedValues>();
   const auto found = values_.find({scheme, length});
   return found == values_.end() ? *none : found->second;
 }
 
-const Values& Results::At(const std::string& scheme, int64_t length,
-                          const std::string& metric) const {
-  static const auto* const none = new Values();
+const SeedValues& CellTable::At(const std::string& scheme, int64_t length,
+                                const std::string& metric) const {
+  static const auto* const none = new SeedValues();
   const auto& metrics = Metrics(scheme, length);
   const auto found = metrics.find(metric);
   return found == metrics.end() ? *none : found->second;
 }
 
-SeedSet Results::CommonSeeds(const std::vector<std::string>& schemes,
-                             int64_t length, const std::string& metric) const {
+SeedSet CellTable::CommonSeeds(const std::vector<std::string>& schemes,
+                               int64_t length,
+                               const std::string& metric) const {
   if (schemes.empty()) return {};
   SeedSet common = SeedsOf(At(schemes.front(), length, metric));
   for (const std::string& scheme : schemes) {
@@ -75,15 +76,15 @@ SeedSet Results::CommonSeeds(const std::vector<std::string>& schemes,
   return common;
 }
 
-int64_t Results::FarthestCommon(const std::vector<std::string>& schemes,
-                                const std::vector<int64_t>& lengths,
-                                const std::string& metric) const {
-  int64_t farthest = 0;
+int64_t CellTable::LongestCommonLength(const std::vector<std::string>& schemes,
+                                       const std::vector<int64_t>& lengths,
+                                       const std::string& metric) const {
+  int64_t longest = 0;
   for (const int64_t length : lengths) {
     if (CommonSeeds(schemes, length, metric).empty()) continue;
-    farthest = std::max(farthest, length);
+    longest = std::max(longest, length);
   }
-  return farthest;
+  return longest;
 }
 
 }  // namespace locus
