@@ -12,11 +12,11 @@
 namespace locus {
 namespace {
 
-// The farthest offset, and a window that reaches across it from anywhere: their
-// sum does not overflow.
-constexpr int64_t kFar = int64_t{1} << 61;
-constexpr int64_t kWidestWindow = int64_t{1} << 62;
-// What single precision can still multiply.
+// Limits of query_offset and window. Their sum does not overflow, and a window
+// of kMaxWindow covers all keys from any offset.
+constexpr int64_t kMaxOffset = int64_t{1} << 61;
+constexpr int64_t kMaxWindow = int64_t{1} << 62;
+// Limits that keep scaled and capped scores within the range of float32.
 constexpr double kMaxScale = 1e18;
 constexpr double kMinSoftcap = 1e-6;
 constexpr double kMaxSoftcap = 1e18;
@@ -30,11 +30,12 @@ absl::Status CheckRank(absl::string_view field, const TensorView& tensor,
 }
 
 absl::Status CheckAxis(absl::string_view field, const TensorView& tensor,
-                       int axis, int64_t expected, absl::string_view why) {
+                       int axis, int64_t expected, absl::string_view other) {
   if (tensor.extent(axis) == expected) return absl::OkStatus();
-  return InvalidField(absl::StrCat(field, ".shape"),
-                      absl::StrCat("is ", ToString(tensor.shape), "; axis ",
-                                   axis, " must be ", expected, ", as ", why));
+  return InvalidField(
+      absl::StrCat(field, ".shape"),
+      absl::StrCat("is ", ToString(tensor.shape), "; axis ", axis, " must be ",
+                   expected, ", like that of ", other));
 }
 
 absl::Status CheckPositive(absl::string_view field, const TensorView& tensor,
@@ -61,17 +62,17 @@ absl::Status CheckInputs(const AttentionInputs& inputs) {
     if (tensor->dtype == q.dtype) continue;
     return InvalidField(field,
                         absl::StrCat("is ", NameOf(tensor->dtype), "; must be ",
-                                     NameOf(q.dtype), ", as that of heads.q"));
+                                     NameOf(q.dtype), ", the type of heads.q"));
   }
   LOCUS_RETURN_IF_ERROR(CheckPositive("heads.q", q, 1));
   LOCUS_RETURN_IF_ERROR(CheckPositive("heads.q", q, 3));
   LOCUS_RETURN_IF_ERROR(CheckPositive("heads.k", k, 1));
   LOCUS_RETURN_IF_ERROR(CheckPositive("heads.v", v, 3));
-  LOCUS_RETURN_IF_ERROR(CheckAxis("heads.k", k, 0, q.extent(0), "heads.q has"));
-  LOCUS_RETURN_IF_ERROR(CheckAxis("heads.k", k, 3, q.extent(3), "heads.q has"));
+  LOCUS_RETURN_IF_ERROR(CheckAxis("heads.k", k, 0, q.extent(0), "heads.q"));
+  LOCUS_RETURN_IF_ERROR(CheckAxis("heads.k", k, 3, q.extent(3), "heads.q"));
   for (const int axis : {0, 1, 2}) {
     LOCUS_RETURN_IF_ERROR(
-        CheckAxis("heads.v", v, axis, k.extent(axis), "heads.k has"));
+        CheckAxis("heads.v", v, axis, k.extent(axis), "heads.k"));
   }
   if (q.extent(1) % k.extent(1) != 0) {
     return InvalidField(
@@ -84,8 +85,8 @@ absl::Status CheckInputs(const AttentionInputs& inputs) {
     if (tensor->extent(3) <= kMaxDim) continue;
     return LimitExceeded(
         field, "max_dim",
-        absl::StrCat("is ", ToString(tensor->shape), "; heads of at most ",
-                     kMaxDim, " channels are served"));
+        absl::StrCat("is ", ToString(tensor->shape),
+                     "; the maximum head dimension is ", kMaxDim));
   }
   return absl::OkStatus();
 }
@@ -93,10 +94,10 @@ absl::Status CheckInputs(const AttentionInputs& inputs) {
 absl::Status CheckNumbers(const AttentionOptions& options) {
   if (options.query_offset && options.bottom_right) {
     return InvalidField("options.bottom_right",
-                        "must not be set beside query_offset");
+                        "must not be combined with query_offset");
   }
   if (const int64_t offset = options.query_offset.value_or(0);
-      offset > kFar || offset < -kFar) {
+      offset > kMaxOffset || offset < -kMaxOffset) {
     return InvalidField(
         "options.query_offset",
         absl::StrCat("is ", offset, "; must lie within 2^61 of 0"));
@@ -106,7 +107,7 @@ absl::Status CheckNumbers(const AttentionOptions& options) {
                         absl::StrCat("is ", options.window,
                                      "; must be positive, or 0 for none"));
   }
-  // Written so that a NaN is out of range.
+  // The condition is written so that NaN is out of range.
   if (options.scale && !(std::abs(*options.scale) <= kMaxScale)) {
     return InvalidField("options.scale",
                         absl::StrCat("is ", *options.scale, "; must be from ",
@@ -134,12 +135,12 @@ absl::StatusOr<Mask> BroadcastMask(const TensorView& tensor,
   bool fits = tensor.rank() <= 4;
   int64_t stride = 1;
   for (int axis = 3; fits && axis >= 0; --axis) {
-    const int64_t own = axis - (4 - tensor.rank());
-    if (own < 0) break;
-    const int64_t extent = tensor.shape[own];
+    const int64_t mask_axis = axis - (4 - tensor.rank());
+    if (mask_axis < 0) break;
+    const int64_t extent = tensor.shape[mask_axis];
     fits = extent == 1 || extent == full[axis];
     strides[axis] = extent == 1 ? 0 : stride;
-    // Only a mask without elements can have extents that overflow.
+    // The product can only overflow for a mask without elements.
     stride = CheckedMul(stride, extent).value_or(0);
   }
   if (!fits) {
@@ -160,7 +161,8 @@ absl::Status CheckCount(absl::string_view field, const Positions& positions,
                           expected, " tokens"));
 }
 
-// Positions are those given, or those of the offset where it makes sense.
+// Sets the positions of queries and keys: those of the options or, by default,
+// the indices.
 absl::Status ResolvePositions(const Scheme& scheme, AttentionOptions& options,
                               AttentionProblem& problem) {
   if (options.key_positions) {
@@ -177,15 +179,15 @@ absl::Status ResolvePositions(const Scheme& scheme, AttentionOptions& options,
     problem.query_positions = *std::move(options.query_positions);
     return absl::OkStatus();
   }
-  if (problem.query_offset < 0 && scheme.site() != Site::kNowhere &&
+  if (problem.query_offset < 0 && scheme.site() != Site::kNone &&
       problem.query_count > 0) {
     return InvalidField(
         options.bottom_right ? "options.bottom_right" : "options.query_offset",
-        absl::StrCat("puts the first query at ", problem.query_offset,
-                     "; positions must not be negative: give "
+        absl::StrCat("places the first query at ", problem.query_offset,
+                     "; positions must not be negative; set "
                      "options.query_positions"));
   }
-  // Where no scheme looks at them, any positions will do.
+  // Negative indices only remain if no scheme uses the positions.
   auto range = Positions::Range(std::max<int64_t>(problem.query_offset, 0),
                                 problem.query_count);
   if (!range.ok()) return Within("options.query_positions", range.status());
@@ -197,8 +199,8 @@ absl::Status ApplyScheme(const Scheme& scheme, AttentionProblem& problem) {
   if (scheme.site() == Site::kEmbeddings) {
     return InvalidField(
         "scheme", absl::StrCat(scheme.name(),
-                               " acts on embeddings, and heads has none; give "
-                               "module instead of heads"));
+                               " acts on embeddings, which heads does not "
+                               "have; use module instead of heads"));
   }
   const int64_t last =
       std::max(problem.query_positions.max(), problem.key_positions.max());
@@ -212,11 +214,13 @@ absl::Status ApplyScheme(const Scheme& scheme, AttentionProblem& problem) {
                                          .max_exponent = kDoubleExponent}));
   if (auto* rotation = std::get_if<Rotation>(&compiled)) {
     if (rotation->is_causal && !problem.causal) {
-      return InvalidField("options.causal",
-                          absl::StrCat("is false; ", scheme.name(),
-                                       " only has a meaning in causal calls"));
+      return InvalidField(
+          "options.causal",
+          absl::StrCat("is false; ", scheme.name(),
+                       " is defined for causal attention only"));
     }
-    // Factors cancel in the scores; only the way there needs the room.
+    // The growth factors of query and key cancel in the score, but the rotated
+    // rows must not overflow.
     if (rotation->GrowthExponent(first, last) > kSingleExponent) {
       problem.kernel_dtype = DType::kFloat64;
     }
@@ -224,10 +228,11 @@ absl::Status ApplyScheme(const Scheme& scheme, AttentionProblem& problem) {
   } else if (auto* bias = std::get_if<std::unique_ptr<ScoreBias>>(&compiled)) {
     problem.bias = std::move(*bias);
     if (problem.bias->is_causal() && !problem.causal) {
+      const absl::string_view parameter = problem.bias->causal_parameter();
       return InvalidField(
-          absl::StrCat("scheme.", scheme.name(), ".symmetric"),
-          "is false, which needs options.causal; set symmetric to attend in "
-          "both directions");
+          absl::StrCat("scheme.", scheme.name(), ".", parameter),
+          absl::StrCat("is false, which requires options.causal; set ",
+                       parameter, " to attend in both directions"));
     }
   }
   return absl::OkStatus();
@@ -291,7 +296,7 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
   problem.query_offset = options.bottom_right
                              ? problem.key_count - problem.query_count
                              : options.query_offset.value_or(0);
-  problem.window = std::min(options.window, kWidestWindow);
+  problem.window = std::min(options.window, kMaxWindow);
   problem.scale =
       options.scale.value_or(1 / std::sqrt(static_cast<double>(problem.dim)));
   problem.softcap = options.softcap;
@@ -306,7 +311,7 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
   LOCUS_RETURN_IF_ERROR(ApplyScheme(scheme, problem));
   if (!OutputBytes(problem)) {
     return LimitExceeded("heads.q.shape", "max_message_bytes",
-                         "makes a result of more than 2^63 bytes");
+                         "makes the result larger than 2^63 bytes");
   }
   return job;
 }
@@ -314,7 +319,9 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
 int64_t AttentionJob::output_bytes() const { return *OutputBytes(*problem_); }
 
 int64_t AttentionJob::scratch_bytes(int thread_count) const {
-  return TiledScratchBytes(*problem_, thread_count);
+  if (problem_->batch_count == 0 || problem_->query_count == 0) return 0;
+  return ShouldSplitKv(*problem_) ? SplitKvScratchBytes(*problem_, thread_count)
+                                  : TiledScratchBytes(*problem_, thread_count);
 }
 
 double AttentionJob::flops() const {
@@ -323,7 +330,7 @@ double AttentionJob::flops() const {
   if (problem_->causal || problem_->window > 0) {
     for (int64_t i = 0; i < problem_->query_count; ++i) {
       const KeyInterval visible = problem_->VisibleKeys(i);
-      pairs += static_cast<double>(visible.last - visible.first);
+      pairs += static_cast<double>(visible.end - visible.begin);
     }
   } else {
     pairs = static_cast<double>(problem_->query_count) *
@@ -340,7 +347,8 @@ AttentionOutputs AttentionJob::AllocateOutputs() const {
   out.output = Tensor(
       p.dtype, {p.batch_count, p.query_head_count, p.query_count, p.value_dim});
   if (p.return_weights) {
-    // Keys that no query of a block sees are never visited.
+    // The kernels do not write the weights of keys that are hidden from a whole
+    // block of queries.
     out.weights = Tensor::Zeros(
         p.wide_dtype,
         {p.batch_count, p.query_head_count, p.query_count, p.key_count});
@@ -353,9 +361,12 @@ AttentionOutputs AttentionJob::AllocateOutputs() const {
 }
 
 absl::StatusOr<AttentionOutputs> AttentionJob::Run(
-    ThreadPool& pool, const StopCheck& stop) const {
+    ThreadPool& pool, const CancellationCheck& stop) const {
   AttentionOutputs out = AllocateOutputs();
-  LOCUS_RETURN_IF_ERROR(AttendTiled(*problem_, pool, stop, out));
+  if (out.output.element_count() == 0) return out;
+  LOCUS_RETURN_IF_ERROR(ShouldSplitKv(*problem_)
+                            ? AttendSplitKv(*problem_, pool, stop, out)
+                            : AttendTiled(*problem_, pool, stop, out));
   return out;
 }
 

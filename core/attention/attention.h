@@ -1,15 +1,18 @@
-// The attention forward pass over heads.
+// The forward pass of multi-head attention over projected heads.
 //
-//   output = softmax(scale q k' + bias, masked) v
+//   output = softmax(mask(softcap(scale q k') + bias)) v
 //
-// Query i stands at query_offset + i and key j at j, which decides causality
-// and window, and the positions that the scheme sees unless ids are given. A
-// score is scaled, soft-capped, biased and masked, in this order. A query that
-// sees no key yields zeros. Values of keys that a query does not see have no
-// influence on it, NaNs included.
+// Query i has index query_offset + i and key j has index j. The indices decide
+// causality and the sliding window; they are also the positions passed to the
+// scheme unless query_positions or key_positions are set. A score is scaled,
+// soft-capped, biased and masked, in this order. The output of a query without
+// visible keys is zero. Keys and values that a query cannot see never affect
+// its output, even if they contain NaN.
 //
-// Memory beyond inputs and outputs grows linearly with the sequence. Results
-// are the same to the bit for any number of threads.
+// Two kernels implement the pass: a FlashAttention-style tiled kernel with
+// online softmax (core/attention/tiled) and, for few queries, split-KV
+// decoding (core/attention/split_kv). Both need memory linear in the sequence
+// length, and their results are bit-identical for any number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +20,11 @@
 #include <optional>
 
 #include "absl/status/statusor.h"
-#include "core/parallel/cancellation.h"
 #include "core/base/positions.h"
 #include "core/base/tensor.h"
-#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
+#include "core/parallel/cancellation.h"
+#include "core/parallel/thread_pool.h"
 
 namespace locus {
 
@@ -32,20 +35,24 @@ struct AttentionInputs {
 };
 
 struct AttentionOptions {
+  // Hides keys with a larger index than the query.
   bool causal = false;
-  // Unset: 0.
+  // Index of the first query. Default: 0.
   std::optional<int64_t> query_offset;
-  // Instead: query_offset = Tk - Tq, the last query at the last key.
+  // Aligns the last query with the last key: query_offset = Tk - Tq. Must not
+  // be combined with query_offset.
   bool bottom_right = false;
-  // 0: none.
+  // Hides keys whose index differs from the query's by `window` or more.
+  // 0 disables the window.
   int64_t window = 0;
-  // Unset: 1 / sqrt(D).
+  // Factor of the dot products. Default: 1 / sqrt(D).
   std::optional<double> scale;
-  // 0: none.
+  // Replaces a scaled score s by softcap * tanh(s / softcap). 0 disables it.
   double softcap = 0;
-  // Broadcast to [B, Hq, Tq, Tk] from the right. Bool: true is visible.
-  // Floating point: added to the scores, -inf hides.
+  // Broadcast to [B, Hq, Tq, Tk] from the right. In a bool mask, true means
+  // visible. A floating-point mask is added to the scores; -inf hides the key.
   std::optional<TensorView> mask;
+  // Positions passed to the scheme, Tq and Tk of them. Default: the indices.
   std::optional<Positions> query_positions;
   std::optional<Positions> key_positions;
   bool return_weights = false;
@@ -53,18 +60,21 @@ struct AttentionOptions {
 };
 
 struct AttentionOutputs {
-  Tensor output;                      // [B, Hq, Tq, Dv], of the inputs' type
+  Tensor output;                      // [B, Hq, Tq, Dv], type of the inputs
   std::optional<Tensor> weights;      // [B, Hq, Tq, Tk], float or double
   std::optional<Tensor> log_sum_exp;  // [B, Hq, Tq], float or double
 };
 
 struct AttentionProblem;
 
-// A forward pass that is checked and sized, but has allocated nothing large.
+// A validated forward pass that can be sized before it is run. Creating a job
+// allocates nothing large, so that callers can reserve output_bytes() and
+// scratch_bytes() first. Immutable after creation, and therefore thread-safe.
 class AttentionJob {
  public:
-  // Field paths in errors are those of the contract's AttendRequest. The bytes
-  // of the inputs and of the mask must outlive the job.
+  // Returns INVALID_ARGUMENT if shapes, types or options are invalid; errors
+  // name fields of the AttendRequest message. The data of the inputs and of the
+  // mask must outlive the job.
   static absl::StatusOr<AttentionJob> Create(const Scheme& scheme,
                                              const AttentionInputs& inputs,
                                              AttentionOptions options);
@@ -72,18 +82,21 @@ class AttentionJob {
   AttentionJob& operator=(AttentionJob&&) noexcept;
   ~AttentionJob();
 
-  // What Run returns, and what it needs besides on so many threads, in bytes.
+  // Size of the tensors that Run() returns.
   int64_t output_bytes() const;
+  // Upper bound of the memory that Run() allocates in addition to its result.
   int64_t scratch_bytes(int thread_count) const;
-  // 4 Tq Tk D multiplications and additions, less what structure excludes.
+  // Number of multiplications and additions: 2 (D + Dv) for each pair of a
+  // query and a key that causality and window leave visible.
   double flops() const;
 
-  // Only fails as `stop` says, which is asked every few tiles.
+  // Computes the pass on all threads of the pool. Polls `stop` every few tiles;
+  // its status is the only error that Run() returns.
   absl::StatusOr<AttentionOutputs> Run(ThreadPool& pool,
-                                       const StopCheck& stop) const;
+                                       const CancellationCheck& stop) const;
 
-  // The same by the definition, in double precision, one score at a time: the
-  // twin that tests hold the kernel to.
+  // Reference implementation: evaluates the definition in double precision, one
+  // score at a time. Slow; tests compare the kernels with it.
   AttentionOutputs RunReference() const;
 
  private:

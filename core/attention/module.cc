@@ -10,18 +10,18 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
-#include "core/parallel/stopper.h"
 #include "core/encoding/registry.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus {
 namespace {
 
 constexpr int64_t kDefaultDim = 64;
-// What a few bytes of request may make us draw: four matrices of this width
-// take about a second.
+// Maximum d_model of randomly drawn weights, which a small request can ask for:
+// drawing four matrices of this width takes about a second.
 constexpr int64_t kMaxDrawnDim = 4096;
-// Rows of x that one thread takes at a time; fixed, so that results do not
-// depend on the number of threads.
+// Rows of one matrix product. The number is fixed so that results do not depend
+// on the number of threads.
 constexpr int64_t kRowsPerStep = 64;
 
 template <typename T>
@@ -42,13 +42,14 @@ struct ModuleJob::Plan {
   int64_t head_count = 1;
   DType dtype = DType::kFloat32;
   DType wide_dtype = DType::kFloat32;
-  // Added to x, for a scheme that acts on embeddings.
+  // Code that is added to x. Null unless the scheme acts on embeddings.
   std::unique_ptr<AdditiveCode> code;
   Positions code_positions;
-  // What the heads see: the scheme, or none if it is in x already.
+  // The scheme "none", which the heads use if the code is added to x.
   std::unique_ptr<Scheme> none;
-  // The heads without their numbers: checked and sized.
+  // The attention over heads without data; validates options and knows sizes.
   std::optional<AttentionJob> sized_heads;
+  // Memory that the layer allocates in addition to that of the heads.
   int64_t own_scratch_bytes = 0;
 
   absl::Status ResolveSizes();
@@ -110,7 +111,7 @@ absl::Status CheckX(const TensorView& x) {
 }
 
 // Whether two sequences of positions are the same.
-bool Same(const Positions& a, const Positions& b) {
+bool IsEqual(const Positions& a, const Positions& b) {
   if (a.size() != b.size()) return false;
   for (int64_t i = 0; i < a.size(); ++i) {
     if (a[i] != b[i]) return false;
@@ -118,20 +119,21 @@ bool Same(const Positions& a, const Positions& b) {
   return true;
 }
 
-// Where x stands, for a scheme that is added to it.
+// Positions of the embeddings x, for a scheme that is added to them.
 absl::StatusOr<Positions> EmbeddingPositions(const AttentionOptions& options,
                                              int64_t token_count) {
   if (!options.query_positions && options.key_positions) {
     return InvalidField("options.key_positions",
-                        "is set without options.query_positions; embeddings "
-                        "stand at one position each");
+                        "is set without options.query_positions; an embedding "
+                        "has one position, for queries and keys");
   }
   if (!options.query_positions) {
     if (const int64_t offset = options.query_offset.value_or(0); offset != 0) {
       return InvalidField("options.query_offset",
                           absl::StrCat("is ", offset,
-                                       "; embeddings stand at one position "
-                                       "each: give options.query_positions"));
+                                       "; an embedding has one position, for "
+                                       "queries and keys; set "
+                                       "options.query_positions"));
     }
     return Positions::Range(0, token_count);
   }
@@ -142,37 +144,20 @@ absl::StatusOr<Positions> EmbeddingPositions(const AttentionOptions& options,
                      " positions; there are ", token_count, " tokens"));
   }
   if (options.key_positions &&
-      !Same(*options.query_positions, *options.key_positions)) {
+      !IsEqual(*options.query_positions, *options.key_positions)) {
     return InvalidField("options.key_positions",
-                        "differ from options.query_positions; embeddings "
-                        "stand at one position each");
+                        "differ from options.query_positions; an embedding "
+                        "has one position, for queries and keys");
   }
   return *options.query_positions;
 }
 
-// Rows of `left` times `right`, a few rows at a time, each given to
-// consume(first_row, product).
-template <typename T, typename Consume>
-void MultiplyRows(const T* left, int64_t row_count, const Matrix<T>& right,
-                  ThreadPool& pool, Stopper& stopper, const Consume& consume) {
-  pool.ParallelFor(
-      (row_count + kRowsPerStep - 1) / kRowsPerStep, [&](int64_t step) {
-        if (stopper.ShouldStop()) return;
-        const int64_t first = step * kRowsPerStep;
-        const int64_t count = std::min(kRowsPerStep, row_count - first);
-        const Matrix<T> product =
-            MatrixView<T>(left + first * right.rows(), count, right.rows()) *
-            right;
-        consume(first, product);
-      });
-}
-
-// Runs one module in float or double.
+// One run of a module, computed in type T.
 template <typename T, typename Plan>
 class ModuleRun {
  public:
-  ModuleRun(const Plan& plan, ThreadPool& pool, const StopCheck& stop)
-      : plan_(plan), pool_(pool), stop_(stop), stopper_(stop) {}
+  ModuleRun(const Plan& plan, ThreadPool& pool, const CancellationCheck& stop)
+      : plan_(plan), pool_(pool), stop_(stop), cancellation_(stop) {}
 
   absl::StatusOr<AttentionOutputs> Run() {
     if (plan_.row_count() == 0) return RunEmpty();
@@ -186,20 +171,20 @@ class ModuleRun {
         Project(x, Weight("wk", given ? &given->wk : nullptr));
     const std::string v =
         Project(x, Weight("wv", given ? &given->wv : nullptr));
-    LOCUS_RETURN_IF_ERROR(stopper_.status());
+    LOCUS_RETURN_IF_ERROR(cancellation_.status());
     LOCUS_ASSIGN_OR_RETURN(const AttentionJob job,
                            plan_.HeadsJob(q.data(), k.data(), v.data()));
     LOCUS_ASSIGN_OR_RETURN(AttentionOutputs out, job.Run(pool_, stop_));
     const Tensor heads = std::move(out.output);
     out.output = Merge(reinterpret_cast<const T*>(heads.view().data),
                        Weight("wo", given ? &given->wo : nullptr));
-    LOCUS_RETURN_IF_ERROR(stopper_.status());
+    LOCUS_RETURN_IF_ERROR(cancellation_.status());
     return out;
   }
 
  private:
-  // Without tokens, extents need not be backed by bytes: loop over none of
-  // them.
+  // Result of an input without tokens. Its other extents may be huge, so no
+  // loop may run over them.
   absl::StatusOr<AttentionOutputs> RunEmpty() {
     LOCUS_ASSIGN_OR_RETURN(AttentionOutputs out,
                            plan_.sized_heads->Run(pool_, stop_));
@@ -208,7 +193,7 @@ class ModuleRun {
     return out;
   }
 
-  // [B * T, d_model]
+  // Reads or draws the embeddings x, [B * T, d_model].
   std::vector<T> Embeddings() {
     std::vector<T> x(plan_.row_count() * plan_.model_dim);
     if (const auto& given = plan_.inputs.x) {
@@ -216,7 +201,8 @@ class ModuleRun {
               x.data());
       return x;
     }
-    for (int64_t t = 0; t < plan_.token_count && !stopper_.ShouldStop(); ++t) {
+    for (int64_t t = 0; t < plan_.token_count && !cancellation_.ShouldStop();
+         ++t) {
       RandomStream(plan_.inputs.seed,
                    absl::StrCat("module.token/", plan_.inputs.tokens[t]))
           .FillNormal(1, absl::MakeSpan(x.data() + t * plan_.model_dim,
@@ -225,10 +211,12 @@ class ModuleRun {
     return x;
   }
 
+  // Adds the positional code to the embeddings.
   void AddCode(std::vector<T>& x) {
     if (!plan_.code) return;
     std::vector<double> code(plan_.model_dim);
-    for (int64_t t = 0; t < plan_.token_count && !stopper_.ShouldStop(); ++t) {
+    for (int64_t t = 0; t < plan_.token_count && !cancellation_.ShouldStop();
+         ++t) {
       plan_.code->Row(plan_.code_positions[t], absl::MakeSpan(code));
       for (int64_t b = 0; b < plan_.batch_count; ++b) {
         T* const row = &x[(b * plan_.token_count + t) * plan_.model_dim];
@@ -239,6 +227,7 @@ class ModuleRun {
     }
   }
 
+  // Reads a projection matrix, or draws it from the seed if `given` is null.
   Matrix<T> Weight(absl::string_view name, const TensorView* given) {
     Matrix<T> weight(plan_.model_dim, plan_.model_dim);
     if (given != nullptr) {
@@ -247,7 +236,8 @@ class ModuleRun {
       RandomStream stream(plan_.inputs.seed, absl::StrCat("module.", name));
       const double deviation =
           1 / std::sqrt(static_cast<double>(plan_.model_dim));
-      for (int64_t n = 0; n < weight.rows() && !stopper_.ShouldStop(); ++n) {
+      for (int64_t n = 0; n < weight.rows() && !cancellation_.ShouldStop();
+           ++n) {
         stream.FillNormal(deviation,
                           absl::MakeSpan(&weight(n, 0), weight.cols()));
       }
@@ -255,14 +245,31 @@ class ModuleRun {
     return weight;
   }
 
-  // x times weight, as the bytes of a tensor [B, H, T, D].
+  // Multiplies the rows of `left` by `right` in parallel, kRowsPerStep rows at
+  // a time, and calls consume(first_row, product) for each step.
+  template <typename Consume>
+  void MultiplyRows(const T* left, const Matrix<T>& right,
+                    const Consume& consume) {
+    const int64_t row_count = plan_.row_count();
+    pool_.ParallelFor(
+        (row_count + kRowsPerStep - 1) / kRowsPerStep, [&](int64_t step) {
+          if (cancellation_.ShouldStop()) return;
+          const int64_t first = step * kRowsPerStep;
+          const int64_t count = std::min(kRowsPerStep, row_count - first);
+          const Matrix<T> product =
+              MatrixView<T>(left + first * right.rows(), count, right.rows()) *
+              right;
+          consume(first, product);
+        });
+  }
+
+  // Returns x times weight as the bytes of a tensor [B, H, T, D].
   std::string Project(const std::vector<T>& x, const Matrix<T>& weight) {
     std::string bytes(x.size() * sizeof(T), '\0');
     T* const heads = reinterpret_cast<T*>(bytes.data());
     const int64_t dim = plan_.head_dim();
-    MultiplyRows<T>(
-        x.data(), plan_.row_count(), weight, pool_, stopper_,
-        [&](int64_t first, const Matrix<T>& product) {
+    MultiplyRows(
+        x.data(), weight, [&](int64_t first, const Matrix<T>& product) {
           for (int64_t n = 0; n < product.rows(); ++n) {
             const int64_t b = (first + n) / plan_.token_count;
             const int64_t t = (first + n) % plan_.token_count;
@@ -277,7 +284,8 @@ class ModuleRun {
     return bytes;
   }
 
-  // heads [B, H, T, D] -> [B, T, H D] times weight, in the inputs' type.
+  // Concatenates heads, [B, H, T, D], to [B, T, H D], multiplies by weight and
+  // converts to the type of the inputs.
   Tensor Merge(const T* heads, const Matrix<T>& weight) {
     const int64_t dim = plan_.head_dim();
     std::vector<T> merged(plan_.row_count() * plan_.model_dim);
@@ -292,18 +300,18 @@ class ModuleRun {
     }
     Tensor output(plan_.dtype,
                   {plan_.batch_count, plan_.token_count, plan_.model_dim});
-    MultiplyRows<T>(merged.data(), plan_.row_count(), weight, pool_, stopper_,
-                    [&](int64_t first, const Matrix<T>& product) {
-                      WriteRow(plan_.dtype, product.data(), product.size(),
-                               output.at(first * plan_.model_dim));
-                    });
+    MultiplyRows(merged.data(), weight,
+                 [&](int64_t first, const Matrix<T>& product) {
+                   WriteRow(plan_.dtype, product.data(), product.size(),
+                            output.at(first * plan_.model_dim));
+                 });
     return output;
   }
 
   const Plan& plan_;
   ThreadPool& pool_;
-  const StopCheck& stop_;
-  Stopper stopper_;
+  const CancellationCheck& stop_;
+  CancellationState cancellation_;
 };
 
 }  // namespace
@@ -347,18 +355,17 @@ absl::Status ModuleJob::Plan::ResolveSizes() {
 absl::Status ModuleJob::Plan::CheckLimits() {
   const absl::string_view width = inputs.x ? "module.x.shape" : "module.dim";
   if (head_dim() > kMaxDim) {
-    return LimitExceeded(
-        width, "max_dim",
-        absl::StrCat("makes heads of ", head_dim(), " channels; at most ",
-                     kMaxDim, " are served"));
+    return LimitExceeded(width, "max_dim",
+                         absl::StrCat("makes the head dimension ", head_dim(),
+                                      "; the maximum is ", kMaxDim));
   }
   if (!inputs.weights && model_dim > kMaxDrawnDim) {
     return LimitExceeded(width, "max_drawn_dim",
                          absl::StrCat("makes d_model ", model_dim,
-                                      "; weights are drawn for at most ",
-                                      kMaxDrawnDim, ": give module.weights"));
+                                      "; random weights are limited to ",
+                                      kMaxDrawnDim, "; set module.weights"));
   }
-  // Everything that is allocated, before any of it is.
+  // Arrays of rows (x, q, k, v, merged heads, output) and four weights.
   const int64_t element = SizeOf(wide_dtype);
   const auto rows =
       CheckedProduct({batch_count, token_count, model_dim, element, 6});
@@ -410,14 +417,14 @@ absl::StatusOr<ModuleJob> ModuleJob::Create(const Scheme& scheme,
     LOCUS_RETURN_IF_ERROR(CheckWeights(*plan->inputs.weights, plan->model_dim));
   }
   LOCUS_RETURN_IF_ERROR(plan->CompileCode());
-  // Checks the options; the heads themselves come later.
+  // Validates the options. Run() creates the job that has data.
   LOCUS_ASSIGN_OR_RETURN(plan->sized_heads,
                          plan->HeadsJob(nullptr, nullptr, nullptr));
   return ModuleJob(std::move(plan));
 }
 
-// The heads' output, in the type they are computed in, is no smaller than the
-// layer's.
+// The output of the heads has the same number of elements as that of the layer,
+// and a type that is at least as wide.
 int64_t ModuleJob::output_bytes() const {
   return plan_->sized_heads->output_bytes();
 }
@@ -435,8 +442,8 @@ double ModuleJob::flops() const {
              static_cast<double>(plan_->token_count) * dim * dim;
 }
 
-absl::StatusOr<AttentionOutputs> ModuleJob::Run(ThreadPool& pool,
-                                                const StopCheck& stop) const {
+absl::StatusOr<AttentionOutputs> ModuleJob::Run(
+    ThreadPool& pool, const CancellationCheck& stop) const {
   if (plan_->wide_dtype == DType::kFloat64) {
     return ModuleRun<double, Plan>(*plan_, pool, stop).Run();
   }

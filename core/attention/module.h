@@ -1,12 +1,15 @@
-// The multi-head attention layer, from embeddings to embeddings.
+// A multi-head attention layer: projections, attention and output projection.
 //
 //   y = concat_h(attention(x wq, x wk, x wv)_h) wo
 //
-// with a scheme at its place: added to x, turning queries and keys, or added to
-// the scores. Weights are given or drawn from a seed: wq, wk, wv and wo from
-// the streams "module.wq" and so on, N(0, 1 / sqrt(d_model)), in row-major
-// order; the embedding of a word from the stream "module.token/<word>",
-// N(0, 1). See core/base/random.h for what a stream is.
+// The scheme is applied where it acts: an additive code is added to x, a
+// rotation is applied to queries and keys, a bias is added to the scores.
+//
+// Weights are passed in or drawn from a seed. The streams "module.wq",
+// "module.wk", "module.wv" and "module.wo" (see core/base/random.h) yield the
+// matrices in row-major order, with mean 0 and standard deviation
+// 1 / sqrt(d_model). The stream "module.token/<word>" yields the embedding of a
+// word, with mean 0 and standard deviation 1.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +25,7 @@
 
 namespace locus {
 
-// Each [d_model, d_model], applied as x w.
+// Projection matrices, each [d_model, d_model], applied as x w.
 struct ModuleWeights {
   TensorView wq;
   TensorView wk;
@@ -31,24 +34,27 @@ struct ModuleWeights {
 };
 
 struct ModuleInputs {
-  // [B, T, d_model]; instead of tokens.
+  // Embeddings, [B, T, d_model]. Either x or tokens is used.
   std::optional<TensorView> x;
-  // Words, one sequence of them.
+  // One sequence of words, whose embeddings are drawn from the seed.
   std::vector<std::string> tokens;
-  // d_model of tokens. 0: 64.
+  // d_model of the embeddings of tokens. 0 selects the default, 64.
   int64_t dim = 0;
-  // Unset: drawn from the seed.
+  // Default: drawn from the seed.
   std::optional<ModuleWeights> weights;
   uint64_t seed = 0;
-  // 0: 1.
+  // 0 selects the default, 1.
   int64_t head_count = 0;
 };
 
-// A layer that is checked and sized, but has allocated nothing large.
+// A validated layer that can be sized before it is run; the counterpart of
+// AttentionJob for embeddings. Creating a job allocates nothing large.
+// Immutable after creation, and therefore thread-safe.
 class ModuleJob {
  public:
-  // Field paths in errors are those of the contract's AttendRequest. The bytes
-  // of inputs and mask, and the scheme, must outlive the job.
+  // Returns INVALID_ARGUMENT if inputs or options are invalid; errors name
+  // fields of the AttendRequest message. The scheme and the data of inputs and
+  // mask must outlive the job.
   static absl::StatusOr<ModuleJob> Create(const Scheme& scheme,
                                           ModuleInputs inputs,
                                           AttentionOptions options);
@@ -56,14 +62,18 @@ class ModuleJob {
   ModuleJob& operator=(ModuleJob&&) noexcept;
   ~ModuleJob();
 
-  // What Run returns, and what it needs besides on so many threads, in bytes.
+  // Size of the tensors that Run() returns.
   int64_t output_bytes() const;
+  // Upper bound of the memory that Run() allocates in addition to its result.
   int64_t scratch_bytes(int thread_count) const;
+  // Number of multiplications and additions, projections included.
   double flops() const;
 
-  // output: [B, T, d_model]; weights: [B, H, T, T]; log_sum_exp: [B, H, T].
+  // Computes the layer. The shapes are [B, T, d_model] for output,
+  // [B, H, T, T] for weights and [B, H, T] for log_sum_exp. The status of
+  // `stop` is the only error that Run() returns.
   absl::StatusOr<AttentionOutputs> Run(ThreadPool& pool,
-                                       const StopCheck& stop) const;
+                                       const CancellationCheck& stop) const;
 
  private:
   struct Plan;

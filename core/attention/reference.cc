@@ -1,5 +1,6 @@
-// The slow twin: what attention is, with nothing done for speed. The kernel is
-// tested against it, and it is tested against goldens from elsewhere.
+// Reference implementation of attention: evaluates the definition in double
+// precision, without optimisations. Tests compare the kernels with it, and
+// compare it with golden results of other implementations.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -28,21 +29,21 @@ std::vector<double> RotatedRow(const AttentionProblem& problem,
   return row;
 }
 
-// Scores of query i against all keys; -inf where it does not see the key.
+// Scores of query i and all keys; -inf for hidden keys.
 std::vector<double> Scores(const AttentionProblem& problem, int64_t b,
                            int64_t h, int64_t i) {
   const std::vector<double> query =
       RotatedRow(problem, problem.rotation, problem.inputs.q,
                  problem.QueryRow(b, h, i), problem.query_positions[i]);
-  std::optional<Rotation> of_keys;
-  if (problem.rotation) of_keys = problem.rotation->OfKeys();
+  std::optional<Rotation> key_rotation;
+  if (problem.rotation) key_rotation = problem.rotation->OfKeys();
   const KeyInterval visible = problem.VisibleKeys(i);
   std::vector<double> scores(problem.key_count, kHidden);
-  for (int64_t j = visible.first; j < visible.last; ++j) {
-    const double added = problem.mask ? problem.mask->At(b, h, i, j) : 0;
-    if (added == kHidden) continue;
+  for (int64_t j = visible.begin; j < visible.end; ++j) {
+    const double mask = problem.mask ? problem.mask->At(b, h, i, j) : 0;
+    if (mask == kHidden) continue;
     const std::vector<double> key = RotatedRow(
-        problem, of_keys, problem.inputs.k,
+        problem, key_rotation, problem.inputs.k,
         problem.KeyRow(b, problem.KeyHead(h), j), problem.key_positions[j]);
     double score = 0;
     for (int64_t d = 0; d < problem.dim; ++d) score += query[d] * key[d];
@@ -54,45 +55,47 @@ std::vector<double> Scores(const AttentionProblem& problem, int64_t b,
       score += problem.bias->At(h, problem.query_positions[i],
                                 problem.key_positions[j]);
     }
-    scores[j] = score + added;
+    scores[j] = score + mask;
   }
   return scores;
 }
 
-// Turns scores into weights, in place; returns ln sum exp. A key that is not
-// seen has weight 0 even where what is seen is not a number.
+// Replaces scores by softmax weights and returns the log-sum-exp. The weight of
+// a hidden key is 0 even if a visible score is NaN.
 double Softmax(std::vector<double>& scores) {
-  double largest = kHidden;
-  bool sees_nan = false;
+  double max = kHidden;
+  bool has_nan = false;
   for (const double score : scores) {
-    largest = std::fmax(largest, score);
-    sees_nan |= std::isnan(score);
+    max = std::fmax(max, score);
+    has_nan |= std::isnan(score);
   }
-  if (largest == kHidden && !sees_nan) {
+  if (max == kHidden && !has_nan) {
     std::fill(scores.begin(), scores.end(), 0.0);
     return kHidden;
   }
   double sum = 0;
   for (const double score : scores) {
-    if (score != kHidden) sum += std::exp(score - largest);
+    if (score != kHidden) sum += std::exp(score - max);
   }
   for (double& score : scores) {
-    score = score == kHidden ? 0 : std::exp(score - largest) / sum;
+    score = score == kHidden ? 0 : std::exp(score - max) / sum;
   }
-  return largest + std::log(sum);
+  return max + std::log(sum);
 }
 
 void AttendRow(const AttentionProblem& problem, int64_t b, int64_t h, int64_t i,
                AttentionOutputs& out) {
   std::vector<double> weights = Scores(problem, b, h, i);
-  std::vector<bool> seen(weights.size());
-  for (size_t j = 0; j < weights.size(); ++j) seen[j] = weights[j] != kHidden;
+  std::vector<bool> visible(weights.size());
+  for (size_t j = 0; j < weights.size(); ++j) {
+    visible[j] = weights[j] != kHidden;
+  }
   const double log_sum_exp = Softmax(weights);
 
   std::vector<double> output(problem.value_dim, 0.0);
   std::vector<double> value(problem.value_dim);
   for (int64_t j = 0; j < problem.key_count; ++j) {
-    if (!seen[j]) continue;
+    if (!visible[j]) continue;
     ReadRow(problem.inputs.v.dtype,
             problem.inputs.v.at(problem.ValueRow(b, problem.KeyHead(h), j)),
             problem.value_dim, value.data());

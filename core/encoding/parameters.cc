@@ -155,7 +155,7 @@ std::string Parameter::Range() const {
     case ParameterKind::kSeed:
       return "from 0 to 2^64 - 1";
     case ParameterKind::kGroup:
-      return absl::StrCat("at most one ", kind_of);
+      return absl::StrCat("at most one ", category);
   }
   return "";
 }
@@ -217,11 +217,11 @@ absl::Status Arguments::CheckGroups(
     if (parameter.kind != ParameterKind::kGroup || !Has(parameter.name)) {
       continue;
     }
-    if (chosen != nullptr && chosen->kind_of == parameter.kind_of) {
+    if (chosen != nullptr && chosen->category == parameter.category) {
       return InvalidField(
           parameter.name,
           absl::StrCat("is set beside ", chosen->name, "; at most one ",
-                       chosen->kind_of, " can be"));
+                       chosen->category, " can be"));
     }
     chosen = &parameter;
   }

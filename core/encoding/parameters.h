@@ -52,7 +52,7 @@ struct Parameter {
   std::vector<absl::string_view> choices = {};
   // Category of a group, such as "scaling". At most one group of a category may
   // be set.
-  absl::string_view kind_of = "";
+  absl::string_view category = "";
 
   // "number", "integer", ...
   absl::string_view KindName() const;

@@ -83,7 +83,7 @@ void SinglePrecisionAngles(const Rotation& rotation, int64_t position, T* cos,
 
 Rotation Rotation::OfKeys() const {
   Rotation keys = *this;
-  for (double& growth : keys.growth) growth = -growth;
+  for (double& rate : keys.growth) rate = -rate;
   return keys;
 }
 

@@ -311,7 +311,7 @@ struct SchemeInfo {
   // Whether the scheme is causal with all parameters.
   bool is_causal_only = false;
   // Whether evaluations that name no schemes include this one.
-  bool is_raced = true;
+  bool in_default_evaluation = true;
   // Makes the formula from arguments that Arguments::Check() has accepted.
   absl::StatusOr<std::unique_ptr<SchemeFormula>> (*make)(
       const Arguments& arguments);

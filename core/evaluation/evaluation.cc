@@ -315,7 +315,7 @@ double EvaluationJob::flops() const {
   return plan_->run_count() * run;
 }
 
-std::string EvaluationJob::WhatFits(double max_flops) const {
+std::string EvaluationJob::SuggestReduction(double max_flops) const {
   constexpr absl::string_view kFewer =
       "fewer schemes or seeds, or shorter eval_lengths";
   if (plan_->pattern() != nullptr) {

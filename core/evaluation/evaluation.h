@@ -8,7 +8,7 @@
 //
 //   EvaluationSettings settings = ...;
 //   LOCUS_RETURN_IF_ERROR(FillDefaults(&settings));
-//   // Make the schemes with SettingOf(settings).
+//   // Make the schemes with TrainingSettingOf(settings).
 //   auto job = EvaluationJob::Create(settings, schemes);
 //   auto summary = job->Run(pool, stop, sink);
 //
@@ -46,7 +46,7 @@ class EvaluationJob {
   double flops() const;
   // Suggests a smaller request that needs at most max_flops, such as "a
   // trained.training.step_count of 120 would fit".
-  std::string WhatFits(double max_flops) const;
+  std::string SuggestReduction(double max_flops) const;
   // Upper bound of the memory of Run() with that many threads, in bytes.
   int64_t scratch_bytes(int thread_count) const;
 

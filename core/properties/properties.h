@@ -15,11 +15,11 @@
 
 namespace locus {
 
-enum class Verdict { kHolds, kFails, kNotApplicable };
+enum class Verdict { kHolds, kFails, kUndefined };
 
 struct PropertyResult {
   std::string property;
-  Verdict verdict = Verdict::kNotApplicable;
+  Verdict verdict = Verdict::kUndefined;
   // Measured deviation. The property holds if it is at most `tolerance`. Always
   // finite: infinite and NaN deviations fail and are reported as 1e308.
   double measured = 0;

@@ -24,7 +24,7 @@ bool Agrees(const CheckOutcome& outcome, Verdict verdict,
     case Promise::Answer::kNo:
       return verdict == Verdict::kFails;
     case Promise::Answer::kNotApplicable:
-      return verdict == Verdict::kNotApplicable;
+      return verdict == Verdict::kUndefined;
   }
   return false;
 }

@@ -6,17 +6,17 @@
 
 namespace locus {
 namespace {
-std::atomic<AskForHugePages> ask_for_huge_pages{nullptr};
+std::atomic<HugePageAdvisor> ask_for_huge_pages{nullptr};
 }  // namespace
 
-void SetAskForHugePages(AskForHugePages ask) { ask_for_huge_pages = ask; }
+void SetHugePageAdvisor(HugePageAdvisor ask) { ask_for_huge_pages = ask; }
 
 void* AllocateHugeBuffer(size_t bytes) {
   if (bytes > SIZE_MAX - kHugePageBytes) throw std::bad_alloc();
   const size_t pages = (bytes + kHugePageBytes - 1) / kHugePageBytes;
   void* const data =
       ::operator new(pages* kHugePageBytes, std::align_val_t(kHugePageBytes));
-  if (const AskForHugePages ask = ask_for_huge_pages) {
+  if (const HugePageAdvisor ask = ask_for_huge_pages) {
     ask(data, pages * kHugePageBytes);
   }
   return data;

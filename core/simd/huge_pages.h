@@ -24,11 +24,11 @@ inline constexpr size_t kHugeBufferBytes = size_t{32} << 20;
 
 // Requests huge pages for a new buffer. Called once for each buffer of
 // kHugeBufferBytes or more, before its first use.
-using AskForHugePages = void (*)(void* data, size_t bytes);
+using HugePageAdvisor = void (*)(void* data, size_t bytes);
 
 // Installs the request function for the whole process; null removes it.
 // Thread-safe.
-void SetAskForHugePages(AskForHugePages ask);
+void SetHugePageAdvisor(HugePageAdvisor ask);
 
 // Allocates uninitialised memory, rounded up to whole huge pages. Throws
 // std::bad_alloc.

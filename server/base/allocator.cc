@@ -10,7 +10,7 @@
 namespace locus::server {
 
 void PrepareAllocator() {
-  SetAskForHugePages(&PreferHugePages);
+  SetHugePageAdvisor(&PreferHugePages);
 #ifdef LOCUS_TCMALLOC
   // Disables the gradual release of free memory: the next large call would
   // request the same memory again.

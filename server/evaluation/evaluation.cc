@@ -12,8 +12,8 @@ class CoreEvaluation final : public Evaluation {
   explicit CoreEvaluation(EvaluationJob job) : job_(std::move(job)) {}
 
   double flops() const override { return job_.flops(); }
-  std::string WhatFits(double max_flops) const override {
-    return job_.WhatFits(max_flops);
+  std::string SuggestReduction(double max_flops) const override {
+    return job_.SuggestReduction(max_flops);
   }
   int64_t scratch_bytes(int thread_count) const override {
     return job_.scratch_bytes(thread_count);

@@ -21,7 +21,7 @@ class Evaluation {
  public:
   virtual ~Evaluation() = default;
   virtual double flops() const = 0;
-  virtual std::string WhatFits(double max_flops) const = 0;
+  virtual std::string SuggestReduction(double max_flops) const = 0;
   virtual int64_t scratch_bytes(int thread_count) const = 0;
   virtual absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool,
                                                 const CancellationCheck& stop,

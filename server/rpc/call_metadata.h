@@ -1,4 +1,4 @@
-// Metadata that callers send: request ids and trace contexts.
+// Metadata that clients send: request ids and trace contexts.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -9,12 +9,12 @@
 
 namespace locus::server {
 
-// The caller's x-request-id if it consists of 1 to 128 visible ASCII
+// The client's x-request-id if it consists of 1 to 128 visible ASCII
 // characters, otherwise a random id.
 std::string RequestIdOf(const grpc::ServerContext& context);
 bool IsRequestId(absl::string_view text);
 
-// The caller's traceparent if it is valid (W3C Trace Context), otherwise empty.
+// The client's traceparent if it is valid (W3C Trace Context), otherwise empty.
 std::string TraceparentOf(const grpc::ServerContext& context);
 bool IsTraceparent(absl::string_view text);
 

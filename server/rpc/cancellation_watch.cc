@@ -28,7 +28,7 @@ absl::Status CancellationWatch::Check() {
         "the deadline passed before the result was ready");
   }
   // Only one thread polls the transport at a time; the others use the last
-  // known answer.
+  // known result.
   if (std::unique_lock lock(mutex_, std::try_to_lock);
       lock.owns_lock() && now >= next_poll_) {
     next_poll_ = now + kTransportPollInterval;

@@ -13,8 +13,8 @@ namespace locus::server {
 namespace {
 
 // The maximum number of fields in a request. Requests have a few dozen fields,
-// plus one per token of a module. A request at the limit is still quick to count
-// and to parse.
+// plus one per token of a module. A request at the limit is still quick to
+// count and to parse.
 constexpr int64_t kMaxFields = 1 << 20;
 
 }  // namespace

@@ -1,8 +1,8 @@
-// Mapping of absl::Status to the status that callers receive.
+// Mapping of absl::Status to the status that clients receive.
 //
-// A caller receives the code, a short message, and details for programs
+// A client receives the code, a short message, and details for programs
 // (google.rpc.Status): the wrong field (BadRequest), the limit that was
-// exceeded (QuotaFailure) or the retry delay (RetryInfo), beside an ErrorInfo
+// exceeded (QuotaFailure) or the retry delay (RetryInfo), and an ErrorInfo
 // with one of these reasons:
 //
 //   INVALID_FIELD      a field of the request is wrong; metadata: field
@@ -20,7 +20,7 @@
 
 namespace locus::server {
 
-// The status that callers receive. Messages are valid UTF-8 without control
+// The status that clients receive. Messages are valid UTF-8 without control
 // characters and at most about 1 KiB long. INTERNAL and UNKNOWN errors reveal
 // only their code.
 grpc::Status ToGrpcStatus(const absl::Status& status);

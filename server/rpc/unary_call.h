@@ -84,7 +84,7 @@ class UnaryCall {
     kDeferred,   // queued unread
     kAdmitted,   // its message is read, handled and answered
     kRejected,   // its rejection is being sent
-    kFinished,   // its answer has been sent
+    kFinished,   // its response has been sent
   };
 
   UnaryCall(CompletionQueuePoller* poller, size_t method);
@@ -105,7 +105,7 @@ class UnaryCall {
   // Counts a call that was cancelled, or timed out, while it was deferred.
   void CountAbandoned();
 
-  // Handles the call on a worker. Once the answer is on its way, the call may
+  // Handles the call on a worker. Once the response is being sent, the call may
   // be deleted at any time.
   void Work();
 
@@ -114,7 +114,7 @@ class UnaryCall {
   grpc::ServerContext context_;
   UnaryStream stream_;
   grpc::ByteBuffer request_;
-  // Counts the call, and holds its memory until the answer is sent.
+  // Counts the call, and holds its memory until the response is sent.
   std::optional<RpcScope> scope_;
   State state_ = State::kRequested;
   bool is_done_ = false;  // gRPC has reported the end of the call

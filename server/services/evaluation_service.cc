@@ -119,7 +119,7 @@ absl::Status EvaluationService::CheckFlops(const Evaluation& evaluation) {
       "request", "max_evaluation_flops",
       absl::StrCat("needs ", evaluation.flops(),
                    " multiplications and additions; max_evaluation_flops is ",
-                   limit, "; ", evaluation.WhatFits(limit)));
+                   limit, "; ", evaluation.SuggestReduction(limit)));
 }
 
 absl::Status EvaluationService::EvaluateExtrapolation(

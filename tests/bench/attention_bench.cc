@@ -1,14 +1,14 @@
-// The attention forward pass: how much of the machine it uses, against plain
-// Eigen, against itself on one thread, and against itself without positions.
+// Benchmarks of the attention forward pass: share of the FMA peak, and speed
+// relative to plain Eigen, to one thread, and to attention without positions.
 #include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "core/simd/gemm.h"
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
+#include "core/simd/gemm.h"
 #include "tests/bench/attention_case.h"
 #include "tests/bench/machine.h"
 #include "tests/bench/side_by_side.h"
@@ -30,20 +30,21 @@ const Column kTimesEigen{"x Eigen", "x Eigen", Format::kRatio};
 const Column kScratch{"scratch MiB", "scratch MiB"};
 const std::vector<std::string> kLabels = {"shape", "scheme", "threads"};
 
-// The share of the peak that is asked for, if any is.
+// The goal for the share of the FMA peak, or 0 if there is none.
 double ShareGoal(const AttentionShape& shape) {
   if (shape.dim != 64 && shape.dim != 128) return 0;
   const bool is_long = shape.key_count >= 2048;
   const std::string instructions = InstructionSet();
   if (instructions == "AVX2") return is_long && !shape.causal ? 0.78 : 0;
-  // Which is AVX-512 to others.
+  // AVX3 is Highway's name for AVX-512.
   if (instructions != "AVX3" || shape.key_count < 512) return 0;
   if (shape.causal) return is_long ? 0.7 : 0.55;
   return is_long ? 0.8 : 0.7;
 }
 
-// The counters of a row whose first contenders are ours and the peak.
-Counters Base(const SideBySide& measured, const AttentionCase& ours) {
+// Common counters of a row whose first two contenders are the kernel and the
+// FMA peak.
+Counters BaseCounters(const SideBySide& measured, const AttentionCase& ours) {
   return {{kSeconds, measured.Seconds(0)},
           {kSpeed.counter, measured.Rate(0) / kGiga},
           {kPeak.counter, measured.Rate(1) / kGiga},
@@ -56,28 +57,30 @@ void SetGoal(const Column& column, double goal, Counters* counters) {
   if (goal > 0) (*counters)[column.counter + " goal"] = goal;
 }
 
+// Measures the kernel, the FMA peak and plain Eigen.
 absl::StatusOr<Counters> MeasureAgainstEigen(const AttentionShape& shape,
                                              double seconds) {
   LOCUS_ASSIGN_OR_RETURN(const auto ours, AttentionCase::Create(shape));
   if (shape.key_count <= 512) LOCUS_RETURN_IF_ERROR(ours->CheckAgreement());
   const SideBySide measured(
       {ours->Ours(), FmaPeak(ours->pool()), ours->Eigen()}, seconds);
-  Counters counters = Base(measured, *ours);
+  Counters counters = BaseCounters(measured, *ours);
   counters[kTimesEigen.counter] = measured.Ratio(0, 2);
   SetGoal(kShare, ShareGoal(shape), &counters);
   SetGoal(kTimesEigen, 1, &counters);
   return counters;
 }
 
-// What a shape is compared with besides the peak.
+// A second shape that the kernel is measured on, for comparison with the first.
 struct Comparison {
   AttentionShape other;
-  // The column that says how many times as fast, and what is asked of it.
+  // Column of the speed relative to `other`, and its goal (0 if there is none).
   Column times;
   double goal = 0;
   bool with_eigen = false;
 };
 
+// Measures the kernel on a shape and on the shape it is compared with.
 absl::StatusOr<Counters> MeasureAgainst(const AttentionShape& shape,
                                         const Comparison& comparison,
                                         double seconds) {
@@ -88,7 +91,7 @@ absl::StatusOr<Counters> MeasureAgainst(const AttentionShape& shape,
                                        other->Ours(), FmaPeak(other->pool())};
   if (comparison.with_eigen) contenders.push_back(ours->Eigen());
   const SideBySide measured(contenders, seconds);
-  Counters counters = Base(measured, *ours);
+  Counters counters = BaseCounters(measured, *ours);
   counters["other seconds"] = measured.Seconds(2);
   counters["peak ratio"] = measured.Ratio(1, 3);
   counters[comparison.times.counter] = measured.Ratio(0, 2);
@@ -124,14 +127,15 @@ void AddAttention(double seconds, Tables& tables) {
   }
 }
 
-// On a machine with something better, what others would get.
+// Results with AVX2, for machines that also have a better instruction set.
 void AddAvx2(double seconds, Tables& tables) {
   const std::vector<std::string> sets = InstructionSets();
   if (std::find(sets.begin() + 1, sets.end(), "AVX2") == sets.end()) return;
-  tables.Add({"AVX2",
-              "The same limited to AVX2, all of it",
-              kLabels,
-              {kTime, kSpeed, kPeak, kShare, kTimesEigen, kScratch}});
+  tables.Add(
+      {"AVX2",
+       "Attention without positions, kernel, peak and Eigen limited to AVX2",
+       kLabels,
+       {kTime, kSpeed, kPeak, kShare, kTimesEigen, kScratch}});
   for (const bool causal : {false, true}) {
     for (const int64_t dim : {64, 128}) {
       const auto shape = AttentionShape::Square(2048, dim, causal);
@@ -146,8 +150,8 @@ void AddAvx2(double seconds, Tables& tables) {
 void AddSchemes(double seconds, Tables& tables) {
   const Column times{"x none", "x none", Format::kRatio};
   tables.Add({"Scheme",
-              "Every scheme that acts on heads, against none and against plain "
-              "Eigen without positions",
+              "Schemes that act on heads, relative to none and to plain Eigen "
+              "without positions",
               kLabels,
               {kTime, kSpeed, kPeak, kShare, times, kTimesEigen}});
   for (const SchemeInfo& info : AllSchemes()) {
@@ -166,8 +170,8 @@ void AddSchemes(double seconds, Tables& tables) {
   }
 }
 
-// With which schemes an option is tried: ids matter to schemes alone, and masks
-// keep queries from sharing what a large bias is relative to.
+// The schemes that an option is measured with. Ids only affect schemes; masks
+// can prevent the queries of a block from sharing a bias reference.
 std::vector<std::string> SchemesFor(const std::string& option) {
   if (option == "ids" || option == "packed")
     return {"rope", "t5_bias", "alibi"};
@@ -177,12 +181,12 @@ std::vector<std::string> SchemesFor(const std::string& option) {
   return {"none"};
 }
 
-// Whether anything that a call may ask for falls off a cliff. A window leaves
-// most of the work out, and so does ALiBi without options.
+// Slowdown by types and options. A window excludes most of the work, and so
+// does tile skipping with ALiBi.
 void AddOptions(double seconds, Tables& tables) {
   const Column times{"x plain", "x plain", Format::kRatio};
   tables.Add({"Option",
-              "Types and options, against float32 without any",
+              "Types and options, relative to float32 without options",
               kLabels,
               {kTime, kSpeed, kPeak, times}});
   for (const std::string option : kOptions) {
@@ -200,7 +204,7 @@ void AddOptions(double seconds, Tables& tables) {
 void AddHeadSizes(double seconds, Tables& tables) {
   const Column times{"x D64", "x D64", Format::kRatio};
   tables.Add({"HeadSize",
-              "Heads of other sizes; GFLOP/s against those of D = 64",
+              "Other head dimensions, relative to the GFLOP/s of D = 64",
               kLabels,
               {kTime, kSpeed, kPeak, kShare, times, kTimesEigen}});
   for (const int64_t dim : {80, 96, 128, 256}) {
@@ -217,14 +221,14 @@ void AddHeadSizes(double seconds, Tables& tables) {
 void AddTwoThreads(double seconds, Tables& tables) {
   const Column times{"x one thread", "x one thread", Format::kRatio};
   tables.Add({"Threads",
-              "Two threads against one; what the peak gains stands beside it",
+              "Two threads relative to one, for the kernel and for the peak",
               kLabels,
               {kTime,
                kSpeed,
                kPeak,
                kShare,
                times,
-               {"peak's gain", "peak ratio", Format::kRatio}}});
+               {"peak gain", "peak ratio", Format::kRatio}}});
   for (const bool causal : {false, true}) {
     for (const int64_t length : {128, 512, 2048, 4096}) {
       auto shape = AttentionShape::Square(length, 64, causal);
@@ -240,7 +244,7 @@ void AddTwoThreads(double seconds, Tables& tables) {
 void AddGrowth(const Settings& settings, Tables& tables) {
   const Column times{"x none", "x none", Format::kRatio};
   tables.Add({"Growth",
-              "How ALiBi grows with the sequence, against no bias",
+              "ALiBi by sequence length, relative to no bias",
               kLabels,
               {kTime,
                {"none", "other seconds", Format::kTime},
@@ -261,6 +265,7 @@ void AddGrowth(const Settings& settings, Tables& tables) {
   }
 }
 
+// Measures the bandwidth of one query and of reading keys and values once.
 absl::StatusOr<Counters> MeasureOneQuery(const AttentionShape& shape,
                                          double seconds) {
   LOCUS_ASSIGN_OR_RETURN(const auto ours, AttentionCase::Create(shape));
@@ -282,7 +287,7 @@ absl::StatusOr<Counters> MeasureOneQuery(const AttentionShape& shape,
 
 void AddOneQuery(double seconds, Tables& tables) {
   tables.Add({"OneQuery",
-              "One query, against reading keys and values once",
+              "One query, relative to reading keys and values once",
               kLabels,
               {kTime,
                {"GB/s", "GB/s"},
@@ -306,10 +311,11 @@ absl::StatusOr<Counters> CountScratch(const AttentionShape& shape) {
 }
 
 void AddScratch(Tables& tables) {
-  tables.Add({"Scratch",
-              "Memory beyond input and output; below 64 is asked for",
-              kLabels,
-              {kScratch}});
+  tables.Add(
+      {"Scratch",
+       "Memory in addition to input and output; the goal is below 64 MiB",
+       kLabels,
+       {kScratch}});
   for (const int threads : {1, 2}) {
     for (const SchemeInfo& info : AllSchemes()) {
       if (info.site == Site::kEmbeddings) continue;

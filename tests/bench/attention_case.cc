@@ -41,12 +41,13 @@ Tensor RandomHeads(const AttentionShape& shape, int64_t head_count,
   return tensor;
 }
 
-// True but for some that lie about, or for the last quarter.
-Tensor BoolMask(const Shape& shape, bool at_the_end) {
+// A mask that hides every seventh element or, if `is_padding`, the last
+// quarter.
+Tensor BoolMask(const Shape& shape, bool is_padding) {
   Tensor mask(DType::kBool, shape);
   const int64_t count = mask.element_count();
   for (int64_t i = 0; i < count; ++i) {
-    *mask.at(i) = at_the_end ? i < count - count / 4 : i % 7 != 3;
+    *mask.at(i) = is_padding ? i < count - count / 4 : i % 7 != 3;
   }
   return mask;
 }
@@ -58,8 +59,8 @@ Tensor MaskFor(const AttentionShape& shape) {
   return BoolMask({1, shape.key_count}, true);
 }
 
-// Positions in another order than that of the sequence, or of several sequences
-// one after the other.
+// Reversed positions or, if `packed`, the positions of several sequences of 300
+// tokens.
 Positions Ids(int64_t count, bool packed) {
   constexpr int64_t kPackedLength = 300;
   std::vector<int64_t> ids(count);

@@ -1,4 +1,4 @@
-// One shape of attention, ready to be run by the kernel and by plain Eigen.
+// An attention problem that the kernel and plain Eigen can run.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,20 @@
 #include "absl/status/statusor.h"
 #include "core/attention/attention.h"
 #include "core/base/tensor.h"
-#include "core/parallel/thread_pool.h"
 #include "core/encoding/scheme.h"
+#include "core/parallel/thread_pool.h"
 #include "tests/bench/side_by_side.h"
 
 namespace locus::bench {
 
-// What a call may ask for besides: inputs of other types, and options.
+// Values of AttentionShape::option: input types other than float32, and
+// options.
 inline constexpr const char* kOptions[] = {
     "float16",   "bfloat16",      "float64", "softcap",
     "window",    "ids",           "packed",  "key_padding",
     "bool_mask", "additive_mask", "weights", "log_sum_exp"};
 
+// Sizes and options of an attention problem with batch size 1.
 struct AttentionShape {
   int64_t query_count = 0;
   int64_t key_count = 0;
@@ -30,35 +32,38 @@ struct AttentionShape {
   int64_t key_head_count = head_count;
   bool causal = false;
   std::string scheme = "none";
-  // One of kOptions, or nothing.
+  // One of kOptions, or empty.
   std::string option;
   int threads = 1;
 
-  // As many queries as keys.
+  // A shape with `length` queries and keys.
   static AttentionShape Square(int64_t length, int64_t dim = 64,
                                bool causal = false);
-  // A row's labels: sizes, scheme and threads.
+  // Labels of a table row: sizes, scheme and threads.
   std::vector<std::string> Labels() const;
-  // 4 D multiplications and additions for each pair of a query and a key that
-  // it sees, whatever the kernel leaves out besides.
+  // Number of multiplications and additions: 4 D for each visible pair of query
+  // and key, including pairs that the kernel skips.
   double Flops() const;
-  // What one query has to read at least.
+  // Total size of keys and values, which a query has to read.
   int64_t KeyAndValueBytes() const;
 };
 
-// What the kernel says it needs beyond input and output. Allocates nothing.
+// AttentionJob::scratch_bytes() of a shape. Allocates no inputs.
 absl::StatusOr<int64_t> ScratchBytes(const AttentionShape& shape);
 
+// Random inputs of one shape, with a job and a thread pool to run it.
 class AttentionCase {
  public:
   static absl::StatusOr<std::unique_ptr<AttentionCase>> Create(
       const AttentionShape& shape);
 
-  // What these return must not outlive the case; work is in flops.
+  // The kernel. Work is in flops. The case must outlive the contender.
   Contender Ours();
-  // Without positions, whatever the scheme.
+  // Plain Eigen, which ignores scheme and options. Work is in flops. The case
+  // must outlive the contender.
   Contender Eigen();
-  // Whether both compute the same; only without positions.
+  // Returns an error if the results of kernel and plain Eigen differ. Only for
+  // shapes without scheme and options.
   absl::Status CheckAgreement();
 
   ThreadPool& pool() { return pool_; }

@@ -1,5 +1,5 @@
-// The numbers of every scheme, and every scheme applied to a tensor, against
-// what the memory allows.
+// Benchmarks of encodings: the tables of every scheme, and every scheme applied
+// to a tensor, as shares of memory bandwidth.
 #include <functional>
 #include <string>
 #include <utility>
@@ -26,14 +26,14 @@ constexpr double kGiga = 1e9;
 
 struct EncodingCase {
   const SchemeInfo* info;
-  // Of the numbers [T, dim] or [heads, T, T]; or of an input [heads, T, dim],
-  // [heads, T, T], or [T, dim] if there are no heads.
+  // Sizes of the table, [T, dim] or [heads, T, T], or of the input,
+  // [heads, T, dim], [heads, T, T] or, without heads, [T, dim].
   int64_t length = 0;
   int64_t dim = 0;
   int64_t head_count = 0;
   bool applied = false;
   int threads = 1;
-  // Of the limit.
+  // Goal for the share of the memory bandwidth, or 0 if there is none.
   double goal = 0;
 
   std::vector<std::string> Labels() const {
@@ -58,7 +58,7 @@ Tensor RandomInput(const EncodingCase& c) {
   return RandomTensor(shape);
 }
 
-// What plain Eigen would do for it; null if there is nothing to say.
+// The same computation in plain Eigen; null if there is no implementation.
 std::function<void()> PlainEigen(const EncodingCase& c, const Tensor& input,
                                  Tensor& output, ThreadPool& pool) {
   float* const to = reinterpret_cast<float*>(output.at(0));
@@ -66,10 +66,13 @@ std::function<void()> PlainEigen(const EncodingCase& c, const Tensor& input,
     return [=, &pool] { EigenSinusoidal(c.length, c.dim, to, pool); };
   }
   if (c.info->name == "rope" && c.applied) {
-    const auto* from = reinterpret_cast<const float*>(input.view().data);
-    return [=, &pool] {
-      EigenRotate(from, c.head_count, c.length, c.dim, to, pool);
-    };
+    const EigenRotation rotation{
+        .input = reinterpret_cast<const float*>(input.view().data),
+        .output = to,
+        .head_count = c.head_count,
+        .length = c.length,
+        .dim = c.dim};
+    return [rotation, &pool] { EigenRotate(rotation, pool); };
   }
   return nullptr;
 }
@@ -79,7 +82,7 @@ absl::StatusOr<Counters> Measure(const EncodingCase& c, double seconds) {
   Tensor table;
   Arguments arguments;
   if (c.info->name == "learned") {
-    // As a model has it: to draw its numbers is another matter.
+    // The table is passed in, as in a model, so that drawing is not measured.
     table = RandomTensor({c.length, c.dim});
     arguments.Set("table", table.view());
   }
@@ -99,7 +102,7 @@ absl::StatusOr<Counters> Measure(const EncodingCase& c, double seconds) {
   LOCUS_ASSIGN_OR_RETURN(const auto job,
                          EncodeJob::Create(*scheme, std::move(options)));
   bytes += static_cast<double>(job.output_bytes());
-  // Limits and rivals find their memory where it was, too.
+  // The result is reused, because the other contenders reuse their memory, too.
   Encoding encoding;
   const Contender ours{[&] {
                          absl::Status status =
@@ -128,16 +131,22 @@ absl::StatusOr<Counters> Measure(const EncodingCase& c, double seconds) {
   return counters;
 }
 
-void AddTable(const std::string& name, const std::string& title,
-              const std::string& limit, const std::vector<EncodingCase>& cases,
-              double seconds, Tables& tables) {
-  tables.Add({name,
-              title,
+struct TableHeading {
+  std::string name;
+  std::string title;
+  std::string limit;  // the memory access that results are compared with
+};
+
+void AddTable(const TableHeading& heading,
+              const std::vector<EncodingCase>& cases, double seconds,
+              Tables& tables) {
+  tables.Add({heading.name,
+              heading.title,
               {"shape", "scheme", "threads"},
               {{"time", kSeconds, Format::kTime},
                {"GB/s", "GB/s"},
-               {limit, "limit GB/s"},
-               {"of " + limit, "of limit", Format::kPercent},
+               {heading.limit, "limit GB/s"},
+               {"of " + heading.limit, "of limit", Format::kPercent},
                {"x Eigen", "x Eigen", Format::kRatio}}});
   for (const EncodingCase& c : cases) {
     tables.AddRow(c.Labels(), [c, seconds] { return Measure(c, seconds); });
@@ -148,7 +157,7 @@ void AddAll(const Settings& settings, Tables& tables) {
   std::vector<EncodingCase> numbers;
   std::vector<EncodingCase> applied;
   for (const SchemeInfo& info : AllSchemes()) {
-    if (info.site == Site::kNowhere) continue;
+    if (info.site == Site::kNone) continue;
     const bool on_scores = info.site == Site::kScores;
     const bool on_heads = info.site == Site::kQueriesAndKeys;
     EncodingCase small{.info = &info, .length = 512};
@@ -174,11 +183,13 @@ void AddAll(const Settings& settings, Tables& tables) {
     numbers.push_back(large);
     applied.push_back(input);
   }
-  AddTable("Numbers", "The numbers of a scheme, against streaming writes",
-           "writing", numbers, settings.seconds, tables);
-  AddTable("Apply",
-           "A scheme applied to a tensor, against a copy; its numbers included",
-           "copying", applied, settings.seconds, tables);
+  AddTable(
+      {"Numbers", "Tables of schemes, relative to streaming writes", "writing"},
+      numbers, settings.seconds, tables);
+  AddTable({"Apply",
+            "Schemes applied to a tensor, tables included, relative to a copy",
+            "copying"},
+           applied, settings.seconds, tables);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// What this machine can do at most, on one thread and on two. The other
-// benchmarks measure these limits again beside each of their own results.
+// Benchmarks of the machine: FMA peak and memory bandwidth, on one thread and
+// on two. The other benchmarks measure these limits again for each of their
+// rows.
 #include <string>
 #include <vector>
 
@@ -28,7 +29,7 @@ void AddMemoryRow(const std::string& label, int threads,
 void AddAll(const Settings& settings, Tables& tables) {
   const double seconds = settings.seconds;
   tables.Add({"Peak",
-              "Fused multiplications and additions, float, on registers",
+              "Fused multiply-add on registers, float32",
               {"instructions", "threads"},
               {{"GFLOP/s", "GFLOP/s"}}});
   for (const std::string& set : InstructionSets()) {
@@ -42,10 +43,11 @@ void AddAll(const Settings& settings, Tables& tables) {
                     });
     }
   }
-  tables.Add({"Memory",
-              "Memory, in arrays of 128 MiB; a copied byte is read and written",
-              {"access", "threads"},
-              {{"GB/s", "GB/s"}}});
+  tables.Add(
+      {"Memory",
+       "Memory, arrays of 128 MiB; a copied byte counts as read and written",
+       {"access", "threads"},
+       {{"GB/s", "GB/s"}}});
   for (const int threads : {1, 2}) {
     AddMemoryRow("read", threads, MemoryRead, seconds, tables);
     AddMemoryRow("streaming,write", threads, StreamingWrite, seconds, tables);

@@ -14,7 +14,7 @@
 #include "core/simd/aligned_buffer.h"
 #include "core/simd/gemm.h"
 
-// The same as for the kernels.
+// The targets of core/simd/simd.h, which the kernels are compiled for.
 #undef HWY_DISABLED_TARGETS
 #define HWY_DISABLED_TARGETS \
   (HWY_SSSE3 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
@@ -34,8 +34,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::ScalableTag<float>;
 using Vector = hn::Vec<Tag>;
 
-// Sums that do not wait for each other: more than two units of four cycles each
-// can hold, and few enough for sixteen registers.
+// Independent chains of sums: enough to hide a latency of 4 cycles on two FMA
+// units, and few enough for 16 registers.
 constexpr int kChains = 12;
 
 float Reduce(const Vector (&sums)[kChains]) {
@@ -46,8 +46,10 @@ float Reduce(const Vector (&sums)[kChains]) {
 
 }  // namespace
 
+// Floating-point operations in one step of MultiplyAdd().
 double FlopsPerStep() { return 2.0 * kChains * hn::Lanes(Tag()); }
 
+// Runs `steps` steps of kChains fused multiply-adds on registers.
 float MultiplyAdd(int64_t steps, float factor) {
   const Vector x = hn::Set(Tag(), factor);
   Vector sums[kChains];
@@ -58,7 +60,7 @@ float MultiplyAdd(int64_t steps, float factor) {
   return Reduce(sums);
 }
 
-// count: a multiple of the vectors in a step
+// Reads `count` floats, a multiple of four vectors, and returns their sum.
 float Read(const float* from, int64_t count) {
   const int64_t lanes = hn::Lanes(Tag());
   Vector sums[kChains];
@@ -71,6 +73,8 @@ float Read(const float* from, int64_t count) {
   return Reduce(sums);
 }
 
+// Writes `count` floats, a multiple of a vector, with stores that bypass the
+// caches.
 void Stream(float value, float* to, int64_t count) {
   const int64_t lanes = hn::Lanes(Tag());
   const Vector x = hn::Set(Tag(), value);
@@ -93,15 +97,16 @@ HWY_EXPORT(Stream);
 
 namespace {
 
-// Memory that has been written to, so that its pages are there.
-std::shared_ptr<AlignedBuffer<float>> Touched(int64_t count) {
+// Allocates memory and writes to it, so that its pages are mapped.
+std::shared_ptr<AlignedBuffer<float>> MappedBuffer(int64_t count) {
   auto buffer = std::make_shared<AlignedBuffer<float>>(count);
   std::memset(buffer->get(), 1, count * sizeof(float));
   return buffer;
 }
 
-// Each thread's part of so many bytes, in floats: a multiple of every vector.
-int64_t PartOf(int64_t bytes, const ThreadPool& pool) {
+// Number of floats that each thread processes of `bytes` bytes: a multiple of
+// four vectors of any instruction set.
+int64_t FloatsPerThread(int64_t bytes, const ThreadPool& pool) {
   constexpr int64_t kStep = 256;
   return bytes / pool.thread_count() / kStep * kStep /
          static_cast<int64_t>(sizeof(float));
@@ -117,7 +122,7 @@ void ChooseTargets(int64_t targets) {
 InstructionSetLimit::InstructionSetLimit(absl::string_view name)
     : before_(hwy::SupportedTargets()) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    // Better ones are lower bits.
+    // Better targets have lower bits.
     if (name == hwy::TargetName(target)) ChooseTargets(before_ & -target);
   }
 }
@@ -133,7 +138,7 @@ std::vector<std::string> InstructionSets() {
 }
 
 std::string DescribeMachine() {
-  std::string model = "an unknown processor";
+  std::string model = "unknown processor";
   std::ifstream cpuinfo("/proc/cpuinfo");
   for (std::string line; std::getline(cpuinfo, line);) {
     const size_t colon = line.find(": ");
@@ -152,7 +157,7 @@ std::string DescribeMachine() {
 }
 
 Contender FmaPeak(ThreadPool& pool) {
-  // Milliseconds for each thread, beside which waking it does not count.
+  // Each thread runs for milliseconds, so that waking it up is negligible.
   constexpr int64_t kSteps = 1 << 16;
   const int64_t pieces = 8 * pool.thread_count();
   const auto piece = [](int64_t) {
@@ -164,11 +169,11 @@ Contender FmaPeak(ThreadPool& pool) {
 }
 
 Contender MemoryCopy(ThreadPool& pool, int64_t bytes) {
-  // Some C libraries take another way for more at once, at half the speed.
+  // Some C libraries copy larger pieces by another method, at half the speed.
   static constexpr int64_t kPiece = (int64_t{64} << 20) / sizeof(float);
-  const int64_t part = PartOf(bytes, pool);
-  const auto from = Touched(part * pool.thread_count());
-  const auto to = Touched(part * pool.thread_count());
+  const int64_t part = FloatsPerThread(bytes, pool);
+  const auto from = MappedBuffer(part * pool.thread_count());
+  const auto to = MappedBuffer(part * pool.thread_count());
   return {[&pool, from, to, part] {
             pool.ParallelFor(pool.thread_count(), [&](int64_t i) {
               for (int64_t at = 0; at < part; at += kPiece) {
@@ -182,8 +187,8 @@ Contender MemoryCopy(ThreadPool& pool, int64_t bytes) {
 }
 
 Contender StreamingWrite(ThreadPool& pool, int64_t bytes) {
-  const int64_t part = PartOf(bytes, pool);
-  const auto to = Touched(part * pool.thread_count());
+  const int64_t part = FloatsPerThread(bytes, pool);
+  const auto to = MappedBuffer(part * pool.thread_count());
   return {[&pool, to, part] {
             pool.ParallelFor(pool.thread_count(), [&](int64_t i) {
               HWY_DYNAMIC_DISPATCH(Stream)(1, to->get() + i * part, part);
@@ -193,8 +198,8 @@ Contender StreamingWrite(ThreadPool& pool, int64_t bytes) {
 }
 
 Contender MemoryRead(ThreadPool& pool, int64_t bytes) {
-  const int64_t part = PartOf(bytes, pool);
-  const auto from = Touched(part * pool.thread_count());
+  const int64_t part = FloatsPerThread(bytes, pool);
+  const auto from = MappedBuffer(part * pool.thread_count());
   return {[&pool, from, part] {
             pool.ParallelFor(pool.thread_count(), [&](int64_t i) {
               benchmark::DoNotOptimize(

@@ -1,5 +1,6 @@
-// What this machine can do at most: the limits that results are shares of. Each
-// is a contender like any other, so that it is measured in turn with them.
+// Limits of this machine that results are compared with: FMA peak and memory
+// bandwidth. Each limit is a Contender, so that it is measured in turn with the
+// code under test.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,11 @@
 
 namespace locus::bench {
 
-// While it lives, everything that is compiled for several instruction sets runs
-// as on a machine that knows nothing better than the one of that name.
+// Limits run-time dispatch to an instruction set and those below it, for the
+// lifetime of the object. Not thread-safe.
 class InstructionSetLimit {
  public:
-  // The name must be one of InstructionSets().
+  // `name` must be one of InstructionSets().
   explicit InstructionSetLimit(absl::string_view name);
   ~InstructionSetLimit();
   InstructionSetLimit(const InstructionSetLimit&) = delete;
@@ -26,23 +27,23 @@ class InstructionSetLimit {
   const int64_t before_;
 };
 
-// Those that the kernels are compiled for and this machine has, such as "AVX2";
-// the best comes first.
+// The instruction sets that the kernels are compiled for and this machine
+// supports, such as "AVX2"; the best one comes first.
 std::vector<std::string> InstructionSets();
 
-// The processor, its cores and the date, for people.
+// Describes the processor, its cores and the date.
 std::string DescribeMachine();
 
-// The pool has to outlive what these return.
-//
-// Multiplications and additions, fused where there is such an instruction,
-// on registers alone. Work is in flops.
+// Multiply-adds on registers, fused if the instruction set has FMA. Work is in
+// flops. The pool must outlive the contender.
 Contender FmaPeak(ThreadPool& pool);
-// The C library's copy of so many bytes; work counts each as read and written.
+// memcpy() of `bytes` bytes, each of which counts as read and written. The pool
+// must outlive the contender.
 Contender MemoryCopy(ThreadPool& pool, int64_t bytes);
-// Stores that bypass the caches.
+// Writes `bytes` bytes with stores that bypass the caches. The pool must
+// outlive the contender.
 Contender StreamingWrite(ThreadPool& pool, int64_t bytes);
-// Loads, each byte once.
+// Reads `bytes` bytes once. The pool must outlive the contender.
 Contender MemoryRead(ThreadPool& pool, int64_t bytes);
 
 }  // namespace locus::bench

@@ -10,8 +10,7 @@ namespace locus::bench {
   namespace COPY {                                                             \
   void AttendHead(const EigenHeads& heads, int64_t head);                      \
   void SinusoidalRows(int64_t first, int64_t last, int64_t dim, float* table); \
-  void RotateRows(const float* input, int64_t head_count, int64_t length,      \
-                  int64_t dim, int64_t t, float* output);                      \
+  void RotatePosition(const EigenRotation& rotation, int64_t t);               \
   }
 LOCUS_DECLARE_COPY(baseline)
 LOCUS_DECLARE_COPY(avx2)
@@ -19,25 +18,28 @@ LOCUS_DECLARE_COPY(avx512)
 
 namespace {
 
+// The functions of plain_eigen_copy.cc, compiled for one instruction set.
 struct Copy {
   const char* name;
   decltype(&baseline::AttendHead) attend_head;
   decltype(&baseline::SinusoidalRows) sinusoidal_rows;
-  decltype(&baseline::RotateRows) rotate_rows;
+  decltype(&baseline::RotatePosition) rotate_position;
 };
 
+// The best copy that the instruction set in use allows.
 Copy Best() {
 #if HWY_ARCH_X86
   if (hwy::SupportedTargets() & HWY_AVX3) {
     return {"AVX-512", avx512::AttendHead, avx512::SinusoidalRows,
-            avx512::RotateRows};
+            avx512::RotatePosition};
   }
   if (hwy::SupportedTargets() & HWY_AVX2) {
-    return {"AVX2", avx2::AttendHead, avx2::SinusoidalRows, avx2::RotateRows};
+    return {"AVX2", avx2::AttendHead, avx2::SinusoidalRows,
+            avx2::RotatePosition};
   }
 #endif
   return {"baseline", baseline::AttendHead, baseline::SinusoidalRows,
-          baseline::RotateRows};
+          baseline::RotatePosition};
 }
 
 }  // namespace
@@ -58,12 +60,10 @@ void EigenSinusoidal(int64_t length, int64_t dim, float* table,
   });
 }
 
-void EigenRotate(const float* input, int64_t head_count, int64_t length,
-                 int64_t dim, float* output, ThreadPool& pool) {
+void EigenRotate(const EigenRotation& rotation, ThreadPool& pool) {
   const Copy copy = Best();
-  pool.ParallelFor(length, [&](int64_t t) {
-    copy.rotate_rows(input, head_count, length, dim, t, output);
-  });
+  pool.ParallelFor(rotation.length,
+                   [&](int64_t t) { copy.rotate_position(rotation, t); });
 }
 
 const char* EigenInstructionSet() { return Best().name; }

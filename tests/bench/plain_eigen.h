@@ -1,9 +1,9 @@
-// What anyone would write with Eigen, and what ours has to beat: attention, and
-// the two encodings that have a bar to clear.
+// Straightforward implementations in Eigen that the kernels are compared with:
+// attention, and the two encodings that have a performance goal.
 //
-// It is compiled once with the project's own flags, and again for each class of
-// machines that Eigen knows more instructions of, so that the comparison is
-// with the best that a build for just this machine would give.
+// The code is compiled with the flags of the project and, on x86-64, also for
+// AVX2 and AVX-512. The functions use the best copy that the instruction set in
+// use allows, so that Eigen performs as in a build for this machine.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 
 namespace locus::bench {
 
+// Input and output of EigenAttend().
 struct EigenHeads {
   const float* q;  // [head_count, query_count, dim]
   const float* k;  // [key_head_count, key_count, dim]
@@ -25,20 +26,29 @@ struct EigenHeads {
   bool causal;
 };
 
-// Threads share the heads among them. Of the copies, the best that the
-// instruction set in use allows.
+// Attention with the matrix of scores in memory. Heads are distributed over the
+// threads of the pool.
 void EigenAttend(const EigenHeads& heads, ThreadPool& pool);
 
-// Sines and cosines of every position, interleaved; table: [length, dim]. The
-// angles are in single precision, as is usual, and far out quite wrong.
+// Interleaved sines and cosines of every position; table: [length, dim]. Angles
+// are computed in float32, as is common, and are inaccurate at large positions.
 void EigenSinusoidal(int64_t length, int64_t dim, float* table,
                      ThreadPool& pool);
 
-// Turns adjacent pairs; input and output: [head_count, length, dim].
-void EigenRotate(const float* input, int64_t head_count, int64_t length,
-                 int64_t dim, float* output, ThreadPool& pool);
+// Input and output of EigenRotate(), both [head_count, length, dim].
+struct EigenRotation {
+  const float* input;
+  float* output;
+  int64_t head_count;
+  int64_t length;
+  int64_t dim;
+};
 
-// Which copy runs: "baseline", "AVX2" or "AVX-512".
+// Rotates adjacent pairs of channels. Positions are distributed over the
+// threads of the pool.
+void EigenRotate(const EigenRotation& rotation, ThreadPool& pool);
+
+// The copy in use: "baseline", "AVX2" or "AVX-512".
 const char* EigenInstructionSet();
 
 }  // namespace locus::bench

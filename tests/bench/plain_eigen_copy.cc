@@ -1,7 +1,8 @@
-// The pieces of plain_eigen.h. The build compiles this file several times, with
-// different instructions allowed and two macros: LOCUS_EIGEN_COPY names the
-// namespace of the copy, and Eigen renames Eigen's own. Without the latter the
-// linker would take the copies of a template for the same, and keep any one.
+// Implementation of plain_eigen.h. The build compiles this file several times,
+// for different instruction sets and with two macros: LOCUS_EIGEN_COPY is the
+// namespace of the copy, and the macro Eigen renames the namespace of Eigen.
+// Without the renaming, the linker would merge the instantiations of Eigen's
+// templates across copies.
 #include <Eigen/Core>
 #include <cmath>
 #include <complex>
@@ -14,7 +15,7 @@ namespace {
 using Matrix =
     Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// The radians from one position to the next: [1, dim / 2]
+// Rotation frequencies in radians per position, [1, dim / 2].
 Eigen::Array<float, 1, Eigen::Dynamic> Frequencies(int64_t dim) {
   Eigen::Array<float, 1, Eigen::Dynamic> frequencies(dim / 2);
   for (int64_t k = 0; k < dim / 2; ++k) {
@@ -41,11 +42,11 @@ void AttendHead(const EigenHeads& heads, int64_t head) {
   Matrix scores(queries, keys);
   scores.noalias() = (scale * q) * k.transpose();
   for (int64_t i = 0; i < queries; ++i) {
-    const int64_t seen = heads.causal && i < keys ? i + 1 : keys;
-    auto row = scores.row(i).head(seen).array();
+    const int64_t visible = heads.causal && i < keys ? i + 1 : keys;
+    auto row = scores.row(i).head(visible).array();
     row = (row - row.maxCoeff()).exp();
     row *= 1 / row.sum();
-    scores.row(i).tail(keys - seen).setZero();
+    scores.row(i).tail(keys - visible).setZero();
   }
   output.noalias() = scores * v;
 }
@@ -60,27 +61,29 @@ void SinusoidalRows(int64_t first, int64_t last, int64_t dim, float* table) {
     Eigen::Map<Row, 0, Eigen::InnerStride<2>> cosines(table + t * dim + 1,
                                                       dim / 2);
     angles = static_cast<float>(t) * frequencies;
-    values = angles.sin();  // apart, since only then is it vectorised
+    // Eigen only vectorises the functions if the result is contiguous.
+    values = angles.sin();
     sines = values;
     values = angles.cos();
     cosines = values;
   }
 }
 
-void RotateRows(const float* input, int64_t head_count, int64_t length,
-                int64_t dim, int64_t t, float* output) {
+void RotatePosition(const EigenRotation& rotation, int64_t t) {
+  const int64_t dim = rotation.dim;
   using Pairs = Eigen::Array<std::complex<float>, 1, Eigen::Dynamic>;
   const auto angles = (static_cast<float>(t) * Frequencies(dim)).eval();
-  Pairs turn(dim / 2);
-  turn.real() = angles.cos();
-  turn.imag() = angles.sin();
-  for (int64_t head = 0; head < head_count; ++head) {
-    const int64_t at = (head * length + t) * dim;
+  Pairs factors(dim / 2);
+  factors.real() = angles.cos();
+  factors.imag() = angles.sin();
+  for (int64_t head = 0; head < rotation.head_count; ++head) {
+    const int64_t row = (head * rotation.length + t) * dim;
     const Eigen::Map<const Pairs> from(
-        reinterpret_cast<const std::complex<float>*>(input + at), dim / 2);
-    Eigen::Map<Pairs> to(reinterpret_cast<std::complex<float>*>(output + at),
-                         dim / 2);
-    to = from * turn;
+        reinterpret_cast<const std::complex<float>*>(rotation.input + row),
+        dim / 2);
+    Eigen::Map<Pairs> to(
+        reinterpret_cast<std::complex<float>*>(rotation.output + row), dim / 2);
+    to = from * factors;
   }
 }
 

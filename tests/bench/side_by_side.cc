@@ -9,15 +9,17 @@
 namespace locus::bench {
 namespace {
 
-constexpr double kShortestSlice = 0.01;
-constexpr double kLongestSlice = 0.2;
+// Limits of the time slice of a contender, in seconds.
+constexpr double kMinSlice = 0.01;
+constexpr double kMaxSlice = 0.2;
 constexpr double kMinRounds = 5;
 constexpr double kMaxRounds = 51;
-// A round that takes longer is not repeated.
+// A round that takes more seconds than this is not repeated.
 constexpr double kLongRound = 10;
-// A call that takes longer needs no second one to be timed well.
+// A call that takes more seconds than this needs no warm-up.
 constexpr double kLongCall = 0.1;
 
+// Mean seconds per call.
 double TimeOf(const std::function<void()>& run, int64_t calls) {
   using Clock = std::chrono::steady_clock;
   const auto start = Clock::now();
@@ -37,8 +39,8 @@ double Median(std::vector<double> values) {
 
 SideBySide::SideBySide(const std::vector<Contender>& contenders, double seconds)
     : seconds_(contenders.size()) {
-  // The first call warms up, the second, if the first was short, says how many
-  // make a slice.
+  // The first call warms up. If it is short, the second call determines the
+  // number of calls in a slice.
   std::vector<double> once;
   for (const Contender& contender : contenders) {
     work_.push_back(contender.work);
@@ -47,7 +49,7 @@ SideBySide::SideBySide(const std::vector<Contender>& contenders, double seconds)
   }
   const double slice =
       std::clamp(*std::max_element(once.begin(), once.end()) / 4,
-                 std::min(kShortestSlice, seconds), kLongestSlice);
+                 std::min(kMinSlice, seconds), kMaxSlice);
   std::vector<int64_t> calls;
   double round = 0;
   for (const double time : once) {

@@ -1,8 +1,8 @@
-// Measures things side by side.
+// Interleaved measurement of several functions.
 //
-// The machines we measure on are shared, and what others take of them changes
-// from second to second. So contenders take turns: each round gives a slice of
-// time to every one of them, and only speeds of the same round are compared.
+// On a shared machine, the available speed changes from second to second. The
+// contenders therefore take turns: each round gives a slice of time to every
+// contender, and only speeds of the same round are compared.
 #pragma once
 
 #include <cstddef>
@@ -11,28 +11,31 @@
 
 namespace locus::bench {
 
+// A function to be measured.
 struct Contender {
   std::function<void()> run;
-  // What one call does, in flops or bytes.
+  // Work of one call, in flops or bytes.
   double work = 1;
 };
 
+// Measures the contenders in its constructor and keeps the times of all rounds.
 class SideBySide {
  public:
-  // Takes about so many seconds: rounds are repeated at least five times, but
-  // what needs ten seconds for a round runs once. With 0, there is one round of
-  // whatever length, to see that all of it runs.
+  // Measures for about `seconds` seconds: between 5 and 51 rounds, but a single
+  // round if one takes more than 10 seconds. 0 runs a single round as short as
+  // possible, as a smoke test.
   SideBySide(const std::vector<Contender>& contenders, double seconds);
 
-  // Of one call, the median of the rounds.
+  // Time of one call: the median of the rounds.
   double Seconds(size_t contender) const;
-  // Work per second, the same way.
+  // Work per second at the median time.
   double Rate(size_t contender) const;
-  // How many times as fast as the other, the median of the rounds' ratios.
+  // Rate of a contender divided by that of another: the median of the ratios in
+  // each round.
   double Ratio(size_t contender, size_t other) const;
 
  private:
-  // [contender][round]: seconds of a call
+  // [contender][round]: seconds per call
   std::vector<std::vector<double>> seconds_;
   std::vector<double> work_;
 };

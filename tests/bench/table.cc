@@ -25,10 +25,11 @@ namespace locus::bench {
 namespace {
 
 constexpr char kUsage[] =
-    "  --isa=NAME   run as on a machine that has no better instruction set\n"
-    "  --long       add the rows that take a minute each\n"
-    "  --benchmark_min_time=SECONDS   measure each row for about so long\n"
-    "and --benchmark_filter, --benchmark_list_tests, --benchmark_out as in\n"
+    "  --isa=NAME   do not use instruction sets better than NAME\n"
+    "  --long       include rows that take about a minute each\n"
+    "  --benchmark_min_time=SECONDS   approximate time to measure a row\n"
+    "--benchmark_filter, --benchmark_list_tests and --benchmark_out work as "
+    "in\n"
     "Google Benchmark.\n";
 
 std::string Format(Column::Format format, double value) {
@@ -47,7 +48,7 @@ std::string Format(Column::Format format, double value) {
   return "";
 }
 
-// "threads:2" reads 2, and "T16,H8" T16 H8.
+// Text of a label in a cell: "2" for "threads:2", "T16 H8" for "T16,H8".
 std::string LabelText(absl::string_view label) {
   const std::pair<absl::string_view, absl::string_view> parts =
       absl::StrSplit(label, absl::MaxSplits(':', 1));
@@ -62,6 +63,7 @@ std::vector<std::string> LabelsOf(const std::string& row_name) {
   return labels;
 }
 
+// Prints the results as tables.
 class Reporter : public benchmark::BenchmarkReporter {
  public:
   explicit Reporter(const Tables& tables) : tables_(tables) {}
@@ -69,9 +71,10 @@ class Reporter : public benchmark::BenchmarkReporter {
   bool ReportContext(const Context& context) override {
     GetOutputStream() << DescribeMachine() << "; plain Eigen for "
                       << EigenInstructionSet() << "\n"
-                      << "Times and speeds are medians of rounds in which all "
-                         "that a row compares take turns,\n"
-                         "shares and ratios the medians of the rounds' own.\n";
+                      << "The contenders of a row are measured in turn. Times "
+                         "and speeds are medians over\n"
+                         "the rounds; shares and ratios are medians of the "
+                         "ratios in each round.\n";
     return true;
   }
 
@@ -153,8 +156,8 @@ struct CommandLine {
   bool help = false;
 };
 
-// Takes our own flags out of the arguments.
-CommandLine TakeFlags(int* argc, char** argv) {
+// Parses the flags of RunTables() and removes them from the arguments.
+CommandLine ParseFlags(int* argc, char** argv) {
   CommandLine line;
   int kept = 1;
   for (int i = 1; i < *argc; ++i) {
@@ -168,7 +171,7 @@ CommandLine TakeFlags(int* argc, char** argv) {
       continue;
     }
     line.help |= flag == "--help";
-    // Google Benchmark checks it.
+    // Google Benchmark rejects invalid values.
     if (absl::ConsumePrefix(&flag, "--benchmark_min_time=")) {
       (void)absl::SimpleAtod(flag, &line.settings.seconds);
     }
@@ -226,7 +229,7 @@ std::vector<size_t> Tables::LabelWidths(const Table& table) const {
 
 int RunTables(int argc, char** argv,
               const std::function<void(const Settings&, Tables&)>& fill) {
-  const CommandLine line = TakeFlags(&argc, argv);
+  const CommandLine line = ParseFlags(&argc, argv);
   if (line.help) {
     std::cout << "usage: " << argv[0] << " [FLAGS]\n" << kUsage;
     return 0;
@@ -241,12 +244,11 @@ int RunTables(int argc, char** argv,
     }
     limit.emplace(*line.instruction_set);
   }
-  // As in a server that has been running for a while: results lie in memory
-  // that was used before, instead of in pages fresh from the kernel, and large
-  // ones in huge pages.
+  // Simulates a server that has been running for a while: results reuse memory
+  // instead of freshly mapped pages, and large arrays use huge pages.
   mallopt(M_MMAP_MAX, 0);
   mallopt(M_TRIM_THRESHOLD, -1);
-  SetAskForHugePages(
+  SetHugePageAdvisor(
       [](void* data, size_t bytes) { madvise(data, bytes, MADV_HUGEPAGE); });
 
   benchmark::Initialize(&argc, argv);

@@ -1,5 +1,6 @@
-// A training step of the evaluated model: width 64, 2 layers, 4 heads,
-// feed-forward 256, sequences of 64, batches of 32, for every scheme.
+// Benchmarks of a training step of the model that evaluations train, for every
+// scheme: width 64, 2 layers, 4 heads, feed-forward width 256, sequence length
+// 64, batch size 32.
 #include <memory>
 #include <string>
 #include <vector>
@@ -71,7 +72,7 @@ absl::StatusOr<Counters> Measure(const SchemeInfo& info, int threads,
 
 void AddAll(const Settings& settings, Tables& tables) {
   tables.Add({"Train",
-              "A training step: width 64, 2 layers, 4 heads, feed-forward 256, "
+              "Training step: width 64, 2 layers, 4 heads, feed-forward 256, "
               "T 64, batch 32",
               {"scheme", "threads"},
               {{"time", kSeconds, Format::kTime},

@@ -2,8 +2,8 @@
 
     python3 tests/bench/training_step_torch.py [THREADS [STEPS]]
 
-Needs Debian's python3-torch and libopenblas0-pthread (without the latter torch
-multiplies with the reference BLAS, ten times slower).
+Requires the Debian packages python3-torch and libopenblas0-pthread. Without the
+latter, torch uses the reference BLAS, which is ten times slower.
 """
 import statistics
 import sys
@@ -59,7 +59,7 @@ def main():
     tokens = torch.randint(0, VOCABULARY, (BATCH, LENGTH))
     targets = torch.randint(0, VOCABULARY, (BATCH * LENGTH,))
     times = []
-    for _ in range(steps + 3):  # the first ones warm up
+    for _ in range(steps + 3):  # the first 3 steps warm up
         start = time.perf_counter()
         loss = functional.cross_entropy(model(tokens, mask).view(-1, VOCABULARY), targets)
         optimizer.zero_grad()

@@ -234,8 +234,8 @@ TEST_P(GoldenTest, Module) {
 INSTANTIATE_TEST_SUITE_P(DTypes, GoldenTest,
                          testing::Values(DType::kFloat64, DType::kFloat32,
                                          DType::kFloat16, DType::kBFloat16),
-                         [](const auto& info) {
-                           return std::string(NameOf(info.param));
+                         [](const auto& test) {
+                           return std::string(NameOf(test.param));
                          });
 
 // Whether there is an encoding case of this scheme whose parameters satisfy the

@@ -1,4 +1,4 @@
-// Health, and what happens when the server is told to stop.
+// Health checks and graceful shutdown of a whole server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ using grpc::health::v1::HealthCheckRequest;
 using grpc::health::v1::HealthCheckResponse;
 using ::testing::StartsWith;
 
-// Long enough to be seen in flight, short enough to wait for.
+// Length of an attention that is long enough to be observed in flight and short
+// enough to wait for.
 constexpr int64_t kLong = 4096;
 
 HealthCheckRequest HealthOf(const std::string& service) {
@@ -26,7 +27,7 @@ HealthCheckRequest HealthOf(const std::string& service) {
   return request;
 }
 
-TEST(HealthTest, EveryServiceIsServing) {
+TEST(HealthTest, AllServicesAreServing) {
   TestServer server;
   for (const char* service :
        {"", "locus.v1.EncodingService", "locus.v1.AttentionService",
@@ -49,7 +50,7 @@ TEST(HealthTest, UnknownServicesAreNotFound) {
             grpc::NOT_FOUND);
 }
 
-TEST(HealthTest, WatchersOfUnknownServicesAreToldSo) {
+TEST(HealthTest, WatchReportsUnknownServices) {
   TestServer server;
   grpc::ClientContext context;
   const auto watch =
@@ -61,7 +62,7 @@ TEST(HealthTest, WatchersOfUnknownServicesAreToldSo) {
   EXPECT_EQ(watch->Finish().error_code(), grpc::CANCELLED);
 }
 
-TEST(HealthTest, NamesThatAreTooLongAreNotWatched) {
+TEST(HealthTest, WatchRejectsLongNames) {
   TestServer server;
   grpc::ClientContext context;
   const auto watch =
@@ -71,11 +72,12 @@ TEST(HealthTest, NamesThatAreTooLongAreNotWatched) {
   EXPECT_EQ(watch->Finish().error_code(), grpc::INVALID_ARGUMENT);
 }
 
-// Some leave at once, some when the server does, some as it leaves.
-TEST(HealthTest, ManyWatchersComeAndGo) {
+// A third of the watchers cancels at once, a third when the server drains, and
+// a third stays until the server closes the stream.
+TEST(HealthTest, ManyWatchersEndConcurrently) {
   TestServer server;
   std::vector<std::thread> watchers;
-  std::atomic<int> told = 0;
+  std::atomic<int> serving_count = 0;
   for (int i = 0; i < 60; ++i) {
     watchers.emplace_back([&, i] {
       grpc::ClientContext context;
@@ -86,7 +88,7 @@ TEST(HealthTest, ManyWatchersComeAndGo) {
       } else {
         EXPECT_TRUE(watch->Read(&health));
         EXPECT_EQ(health.status(), HealthCheckResponse::SERVING);
-        ++told;
+        ++serving_count;
         EXPECT_TRUE(watch->Read(&health));
         EXPECT_EQ(health.status(), HealthCheckResponse::NOT_SERVING);
         if (i % 3 == 1) context.TryCancel();
@@ -96,12 +98,12 @@ TEST(HealthTest, ManyWatchersComeAndGo) {
       EXPECT_FALSE(watch->Finish().ok());
     });
   }
-  while (told < 40) std::this_thread::yield();
+  while (serving_count < 40) std::this_thread::yield();
   server.server().Shutdown();
   for (std::thread& watcher : watchers) watcher.join();
 }
 
-TEST(DrainTest, WatchersSeeItAndCallsInFlightFinish) {
+TEST(DrainTest, ReportsNotServingAndFinishesCallsInFlight) {
   TestServer server;
   grpc::ClientContext watch_context;
   const auto watch = server.health().Watch(
@@ -120,19 +122,19 @@ TEST(DrainTest, WatchersSeeItAndCallsInFlightFinish) {
   EXPECT_TRUE(
       server.AwaitMetric("grpc_server_started_total{grpc_method=\"Attend\"",
                          [](double calls) { return calls == 1; }));
-  std::thread stopper([&] { server.server().Shutdown(); });
+  std::thread shutdown([&] { server.server().Shutdown(); });
   ASSERT_TRUE(watch->Read(&health));
   EXPECT_EQ(health.status(), HealthCheckResponse::NOT_SERVING);
   EXPECT_THAT(server.Get("/readyz"), StartsWith("HTTP/1.1 503"));
   EXPECT_THAT(server.Get("/healthz"), StartsWith("HTTP/1.1 200"));
   caller.join();
-  stopper.join();
+  shutdown.join();
   EXPECT_FALSE(watch->Read(&health));
 }
 
-TEST(DrainTest, NewCallsAreSentElsewhere) {
+TEST(DrainTest, RejectsNewCalls) {
   TestServer server;
-  // Keeps the drain from ending before the new call comes.
+  // This call keeps the drain from ending before the new call arrives.
   grpc::ClientContext slow_context;
   std::thread caller([&] {
     v1::AttendResponse response;
@@ -141,7 +143,7 @@ TEST(DrainTest, NewCallsAreSentElsewhere) {
   EXPECT_TRUE(
       server.AwaitMetric("grpc_server_started_total{grpc_method=\"Attend\"",
                          [](double calls) { return calls == 1; }));
-  std::thread stopper([&] { server.server().Shutdown(); });
+  std::thread shutdown([&] { server.server().Shutdown(); });
   while (server.Get("/readyz").find("503") == std::string::npos) {
     std::this_thread::yield();
   }
@@ -155,10 +157,10 @@ TEST(DrainTest, NewCallsAreSentElsewhere) {
   EXPECT_EQ(details.info->reason(), "DRAINING");
   slow_context.TryCancel();
   caller.join();
-  stopper.join();
+  shutdown.join();
 }
 
-TEST(DrainTest, TheGracePeriodEndsWhatIsLeft) {
+TEST(DrainTest, CancelsCallsAfterTheGracePeriod) {
   ServerOptions options = TestOptions();
   options.grace_seconds = 0.05;
   TestServer server(options);
@@ -178,7 +180,7 @@ TEST(DrainTest, TheGracePeriodEndsWhatIsLeft) {
   caller.join();
 }
 
-TEST(DrainTest, IdleWatchersDoNotHoldItUp) {
+TEST(DrainTest, DoesNotWaitForIdleWatchers) {
   TestServer server;
   grpc::ClientContext context;
   const auto watch = server.health().Watch(&context, HealthOf(""));

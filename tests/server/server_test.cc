@@ -28,7 +28,7 @@ v1::EncodeRequest RopeRequest() {
   return request;
 }
 
-TEST(ServerTest, EncodesOverThePort) {
+TEST(ServerTest, EncodesOverTcp) {
   TestServer server;
   grpc::ClientContext context;
   v1::EncodeResponse response;
@@ -71,7 +71,7 @@ TEST(ServerTest, ListsEveryScheme) {
   }
 }
 
-TEST(ServerTest, ServesInProcessWithoutAPort) {
+TEST(ServerTest, ServesInProcessWithoutPorts) {
   ServerOptions options = TestOptions();
   options.listen = "";
   options.http = "";
@@ -86,12 +86,12 @@ TEST(ServerTest, ServesInProcessWithoutAPort) {
   EXPECT_TRUE(stub->Encode(&context, RopeRequest(), &response).ok());
 }
 
-TEST(ServerTest, WrongOptionsAndTakenPortsAreOneSentence) {
+TEST(ServerTest, ReportsInvalidOptionsAndPortsInUse) {
   TestServer server;
   ServerOptions options = TestOptions();
   options.listen = absl::StrCat("127.0.0.1:", server.server().grpc_port());
-  const auto taken = Server::Start(options);
-  EXPECT_THAT(std::string(taken.status().message()),
+  const auto port_in_use = Server::Start(options);
+  EXPECT_THAT(std::string(port_in_use.status().message()),
               HasSubstr("Address already in use"));
   options.listen = "nonsense";
   EXPECT_THAT(std::string(Server::Start(options).status().message()),
@@ -102,7 +102,7 @@ TEST(ServerTest, WrongOptionsAndTakenPortsAreOneSentence) {
               HasSubstr("Address already in use"));
 }
 
-TEST(ServerTest, EveryAnswerCarriesIdAndTimes) {
+TEST(ServerTest, EveryResponseHasRequestIdAndTimes) {
   TestServer server;
   for (const bool good : {true, false}) {
     grpc::ClientContext context;
@@ -119,7 +119,7 @@ TEST(ServerTest, EveryAnswerCarriesIdAndTimes) {
   }
 }
 
-TEST(ServerTest, BadRequestIdsAreReplaced) {
+TEST(ServerTest, ReplacesInvalidRequestIds) {
   TestServer server;
   for (const std::string& id :
        {std::string(), std::string("has space"), std::string(129, 'x')}) {
@@ -153,27 +153,29 @@ TEST(ServerTest, CountsEveryOutcome) {
         1);
   }
   const std::string text = server.Get("/metrics");
-  EXPECT_THAT(text, AllOf(HasSubstr("le=\"1e-05\""),
-                          HasSubstr("locus_build_info{commit=\""),
-                          HasSubstr("process_resident_memory_bytes"),
-                          HasSubstr("locus_shed_calls_total{reason=\"memory\"} "
-                                    "0")));
+  EXPECT_THAT(
+      text,
+      AllOf(HasSubstr("le=\"1e-05\""), HasSubstr("locus_build_info{commit=\""),
+            HasSubstr("process_resident_memory_bytes"),
+            HasSubstr("locus_rejected_calls_total{reason=\"memory\"} "
+                      "0")));
   EXPECT_EQ(server.Metric("locus_in_flight_calls"), 0);
   EXPECT_GT(server.Metric("locus_memory_budget_bytes"), 0);
-  EXPECT_GE(server.Metric("locus_slots"), 1);
+  EXPECT_EQ(server.Metric("locus_slots"), 2);
 }
 
-// So that a deadline is about a call alone.
+// Opens the connection, so that the deadline of a later call does not include
+// the handshake.
 void Connect(TestServer& server) {
   grpc::ClientContext context;
   v1::ListSchemesResponse response;
   EXPECT_TRUE(server.encoding().ListSchemes(&context, {}, &response).ok());
 }
 
-TEST(ServerTest, AHopelessDeadlineIsRefusedAtOnce) {
+TEST(ServerTest, RejectsCallsThatCannotMeetTheirDeadline) {
   TestServer server;
   Connect(server);
-  // At the least, a server of two threads expects 13 s.
+  // A server with two threads expects at least 13 s.
   const v1::AttendRequest request = SlowAttend(131072);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
@@ -185,13 +187,13 @@ TEST(ServerTest, AHopelessDeadlineIsRefusedAtOnce) {
   EXPECT_TRUE(DetailsOf(status).retry.has_value());
 }
 
-TEST(ServerTest, AnExpiredDeadlineEndsTheWork) {
+TEST(ServerTest, StopsComputingAtTheDeadline) {
   ServerOptions options = TestOptions();
   options.threads = 1;
   TestServer server(options);
   Connect(server);
-  // Takes longer on any machine, though the server expects 6.9 s, of which a
-  // tenth is certain: not so long that it is hopeless.
+  // The call takes longer than its deadline on any machine. The server expects
+  // 6.9 s but is sure of a tenth of that only, so it does not reject the call.
   const v1::AttendRequest request = SlowAttend(65536);
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
@@ -206,7 +208,7 @@ TEST(ServerTest, AnExpiredDeadlineEndsTheWork) {
                                  [](double bytes) { return bytes == 0; }));
 }
 
-TEST(ServerTest, OverloadIsRefusedAtOnceAndHealthAnswers) {
+TEST(ServerTest, RejectsOverloadAndStaysHealthy) {
   ServerOptions options = TestOptions();
   options.threads = 1;
   options.max_queued_calls = 1;
@@ -223,16 +225,16 @@ TEST(ServerTest, OverloadIsRefusedAtOnceAndHealthAnswers) {
       EXPECT_EQ(status.error_code(), grpc::CANCELLED);
     });
   }
-  EXPECT_TRUE(server.AwaitMetric("locus_queued_calls{lane=\"long\"}",
+  EXPECT_TRUE(server.AwaitMetric("locus_queued_calls{cost_class=\"long\"}",
                                  [](double calls) { return calls == 1; }));
-  grpc::ClientContext refused;
+  grpc::ClientContext rejected;
   v1::AttendResponse response;
   const grpc::Status status =
-      server.attention().Attend(&refused, request, &response);
+      server.attention().Attend(&rejected, request, &response);
   EXPECT_EQ(status.error_code(), grpc::UNAVAILABLE);
-  EXPECT_EQ(refused.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"),
-            1);
-  // A short call does not wait for long ones.
+  EXPECT_EQ(
+      rejected.GetServerTrailingMetadata().count("grpc-retry-pushback-ms"), 1);
+  // Short calls do not wait for long calls.
   grpc::ClientContext short_context;
   v1::EncodeResponse encoded;
   EXPECT_TRUE(
@@ -240,7 +242,8 @@ TEST(ServerTest, OverloadIsRefusedAtOnceAndHealthAnswers) {
   const ErrorDetails details = DetailsOf(status);
   ASSERT_TRUE(details.info && details.retry);
   EXPECT_EQ(details.info->reason(), "OVERLOADED");
-  EXPECT_EQ(server.Metric("locus_shed_calls_total{reason=\"queue_full\"}"), 1);
+  EXPECT_EQ(server.Metric("locus_rejected_calls_total{reason=\"queue_full\"}"),
+            1);
 
   grpc::ClientContext check;
   grpc::health::v1::HealthCheckResponse health;
@@ -252,10 +255,11 @@ TEST(ServerTest, OverloadIsRefusedAtOnceAndHealthAnswers) {
                                  [](double calls) { return calls == 0; }));
 }
 
-TEST(ServerTest, ReflectionListsTheServices) {
+TEST(ServerTest, ReflectionListsAllServices) {
   TestServer server;
   grpc::GenericStub stub(server.channel());
-  // list_services of grpc.reflection.v1alpha: field 7, any string.
+  // ServerReflectionRequest of grpc.reflection.v1alpha with list_services,
+  // which is field 7 and may be any string.
   const std::string wire("\x3a\x01*", 3);
   grpc::Slice slice(wire);
   const grpc::ByteBuffer request(&slice, 1);
@@ -270,11 +274,11 @@ TEST(ServerTest, ReflectionListsTheServices) {
   ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
   stream->Write(request, nullptr);
   ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  grpc::ByteBuffer answer;
-  stream->Read(&answer, nullptr);
+  grpc::ByteBuffer response;
+  stream->Read(&response, nullptr);
   ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  ASSERT_TRUE(answer.TrySingleSlice(&slice).ok() ||
-              answer.DumpToSingleSlice(&slice).ok());
+  ASSERT_TRUE(response.TrySingleSlice(&slice).ok() ||
+              response.DumpToSingleSlice(&slice).ok());
   const std::string text(reinterpret_cast<const char*>(slice.begin()),
                          slice.size());
   EXPECT_THAT(text, AllOf(HasSubstr("locus.v1.EncodingService"),

@@ -9,7 +9,8 @@ constexpr char kRunning[] = "locus_evaluations_in_progress";
 
 }  // namespace
 
-absl::StatusOr<EvaluationSummary> RunShort(ThreadPool&, const StopCheck&,
+absl::StatusOr<EvaluationSummary> RunShort(ThreadPool&,
+                                           const CancellationCheck&,
                                            EvaluationSink& sink) {
   for (int64_t i = 0; i < 4; ++i) {
     EvaluationProgress progress;
@@ -31,27 +32,27 @@ absl::StatusOr<EvaluationSummary> RunShort(ThreadPool&, const StopCheck&,
   return summary;
 }
 
-const v1::EvaluationSummary& Answer::summary() const {
+const v1::EvaluationSummary& EvaluateResult::summary() const {
   static const v1::EvaluationSummary none;
   return events.empty() ? none : events.back().summary();
 }
 
-Answer Evaluate(TestServer& server, grpc::ClientContext* context,
-                const v1::EvaluateExtrapolationRequest& request) {
-  Answer answer;
+EvaluateResult Evaluate(TestServer& server, grpc::ClientContext* context,
+                        const v1::EvaluateExtrapolationRequest& request) {
+  EvaluateResult result;
   const auto reader =
       server.evaluation().EvaluateExtrapolation(context, request);
-  for (Event event; reader->Read(&event);) answer.events.push_back(event);
-  answer.status = reader->Finish();
-  return answer;
+  for (Event event; reader->Read(&event);) result.events.push_back(event);
+  result.status = reader->Finish();
+  return result;
 }
 
-Answer Evaluate(TestServer& server) {
+EvaluateResult Evaluate(TestServer& server) {
   grpc::ClientContext context;
   return Evaluate(server, &context, PatternRequest());
 }
 
-RawAnswer EvaluateBytes(TestServer& server, const std::string* wire) {
+RawEvaluateResult EvaluateBytes(TestServer& server, const std::string* wire) {
   grpc::GenericStub stub(server.channel());
   grpc::ClientContext context;
   grpc::CompletionQueue queue;
@@ -62,7 +63,7 @@ RawAnswer EvaluateBytes(TestServer& server, const std::string* wire) {
   };
   const auto stream = stub.PrepareCall(
       &context, "/locus.v1.EvaluationService/EvaluateExtrapolation", &queue);
-  RawAnswer answer;
+  RawEvaluateResult result;
   stream->StartCall(nullptr);
   done();
   if (wire != nullptr) {
@@ -78,22 +79,24 @@ RawAnswer EvaluateBytes(TestServer& server, const std::string* wire) {
     if (!done()) break;
     grpc::Slice slice;
     message.DumpToSingleSlice(&slice);
-    answer.messages.emplace_back(reinterpret_cast<const char*>(slice.begin()),
+    result.messages.emplace_back(reinterpret_cast<const char*>(slice.begin()),
                                  slice.size());
   }
-  stream->Finish(&answer.status, nullptr);
+  stream->Finish(&result.status, nullptr);
   done();
-  return answer;
+  return result;
 }
 
-BegunCall::BegunCall(TestServer& server)
+StartedCall::StartedCall(TestServer& server)
     : reader(server.evaluation().EvaluateExtrapolation(&context,
                                                        PatternRequest())),
-      has_begun(reader->Read(&event)) {}
+      has_started(reader->Read(&event)) {}
 
-double Running(TestServer& server) { return server.Metric(kRunning); }
+double RunningEvaluations(TestServer& server) {
+  return server.Metric(kRunning);
+}
 
-bool AwaitRunning(TestServer& server, int count) {
+bool AwaitRunningEvaluations(TestServer& server, int count) {
   return server.AwaitMetric(kRunning, [&](double n) { return n == count; });
 }
 

@@ -1,4 +1,5 @@
-// What the tests of evaluations share: a short one, and calls.
+// Helpers for tests of EvaluateExtrapolation: a short fake evaluation, and
+// calls.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -17,42 +18,47 @@ using Event = v1::EvaluateExtrapolationResponse;
 
 inline constexpr char kCellsTotal[] = "locus_evaluation_cells_total";
 
-// Two runs of two steps, a cell each, and a summary.
+// A fake evaluation of two runs, with two steps and one cell each, and a
+// summary.
 absl::StatusOr<EvaluationSummary> RunShort(ThreadPool& pool,
-                                           const StopCheck& stop,
+                                           const CancellationCheck& stop,
                                            EvaluationSink& sink);
 
-// One call from its beginning to its end.
-struct Answer {
+// The result of one call: its events and its status.
+struct EvaluateResult {
   std::vector<Event> events;
   grpc::Status status;
 
+  // The summary in the last event; empty if there is none.
   const v1::EvaluationSummary& summary() const;
 };
-Answer Evaluate(TestServer& server, grpc::ClientContext* context,
-                const v1::EvaluateExtrapolationRequest& request);
-Answer Evaluate(TestServer& server);
+// Makes a call and reads all of its events.
+EvaluateResult Evaluate(TestServer& server, grpc::ClientContext* context,
+                        const v1::EvaluateExtrapolationRequest& request);
+EvaluateResult Evaluate(TestServer& server);
 
-// The same with bytes; null: the stream is closed before a message.
-struct RawAnswer {
+// The result of one call, with serialised events.
+struct RawEvaluateResult {
   std::vector<std::string> messages;
   grpc::Status status;
 };
-RawAnswer EvaluateBytes(TestServer& server, const std::string* wire);
+// Makes a call with a serialised request. If `wire` is null, the client closes
+// the stream without sending a message.
+RawEvaluateResult EvaluateBytes(TestServer& server, const std::string* wire);
 
-// A call that has begun, if the script says anything: its first event was read.
-struct BegunCall {
-  explicit BegunCall(TestServer& server);
+// A call in progress, whose first event has been read.
+struct StartedCall {
+  explicit StartedCall(TestServer& server);
 
   grpc::ClientContext context;
   std::unique_ptr<grpc::ClientReader<Event>> reader;
   Event event;
-  bool has_begun = false;
+  bool has_started = false;
 };
 
-// The metric of how many run.
-double Running(TestServer& server);
-// Waits until so many run; false after ten seconds.
-bool AwaitRunning(TestServer& server, int count);
+// The metric of running evaluations.
+double RunningEvaluations(TestServer& server);
+// Waits until `count` evaluations run; false after ten seconds.
+bool AwaitRunningEvaluations(TestServer& server, int count);
 
 }  // namespace locus::server

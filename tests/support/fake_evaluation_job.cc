@@ -8,30 +8,33 @@ namespace {
 
 class FakeEvaluation final : public Evaluation {
  public:
-  explicit FakeEvaluation(const Script* script) : script_(*script) {}
+  explicit FakeEvaluation(const FakeEvaluationJob* job) : job_(*job) {}
 
-  double flops() const override { return script_.flops; }
-  std::string WhatFits(double) const override { return "half of it would fit"; }
-  int64_t scratch_bytes(int) const override { return script_.scratch_bytes; }
-  absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool, const StopCheck& stop,
+  double flops() const override { return job_.flops; }
+  std::string SuggestReduction(double) const override {
+    return "half of it would fit";
+  }
+  int64_t scratch_bytes(int) const override { return job_.scratch_bytes; }
+  absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool,
+                                        const CancellationCheck& stop,
                                         EvaluationSink& sink) const override {
-    return script_.run(pool, stop, sink);
+    return job_.run(pool, stop, sink);
   }
 
  private:
-  const Script& script_;
+  const FakeEvaluationJob& job_;
 };
 
 }  // namespace
 
-MakeEvaluation Fake(const Script* script) {
-  return
-      [script](const EvaluationSettings&, const std::vector<EvaluatedScheme>&) {
-        return std::make_unique<FakeEvaluation>(script);
-      };
+MakeEvaluation MakeFakeEvaluation(const FakeEvaluationJob* job) {
+  return [job](const EvaluationSettings&, const std::vector<EvaluatedScheme>&) {
+    return std::make_unique<FakeEvaluation>(job);
+  };
 }
 
-absl::StatusOr<EvaluationSummary> Stopped(const absl::Status& status) {
+absl::StatusOr<EvaluationSummary> ResultWhenStopped(
+    const absl::Status& status) {
   if (!absl::IsDeadlineExceeded(status)) return status;
   EvaluationSummary summary;
   summary.partial = true;
@@ -39,12 +42,12 @@ absl::StatusOr<EvaluationSummary> Stopped(const absl::Status& status) {
 }
 
 absl::StatusOr<EvaluationSummary> RunUntilStopped(ThreadPool&,
-                                                  const StopCheck& stop,
+                                                  const CancellationCheck& stop,
                                                   EvaluationSink& sink) {
   sink.OnCell(MakeCell());
   for (;;) {
     if (const absl::Status status = stop(); !status.ok()) {
-      return Stopped(status);
+      return ResultWhenStopped(status);
     }
     std::this_thread::yield();
   }

@@ -1,4 +1,4 @@
-// Evaluations that do what a test says.
+// Fake evaluations, whose cost and behaviour a test defines.
 #pragma once
 
 #include <functional>
@@ -11,31 +11,33 @@
 
 namespace locus::server {
 
-// What a made-up evaluation costs and does. Shared by all calls of a server.
-struct Script {
+// The cost and the behaviour of a fake evaluation. All calls of a server share
+// it.
+struct FakeEvaluationJob {
   double flops = 1;
   int64_t scratch_bytes = 0;
   std::function<absl::StatusOr<EvaluationSummary>(
-      ThreadPool& pool, const StopCheck& stop, EvaluationSink& sink)>
+      ThreadPool& pool, const CancellationCheck& stop, EvaluationSink& sink)>
       run;
 };
 
-// Makes evaluations that follow `script`, which outlives them.
-MakeEvaluation Fake(const Script* script);
+// A factory of evaluations that behave like `job`, which must outlive them.
+MakeEvaluation MakeFakeEvaluation(const FakeEvaluationJob* job);
 
-// As core does it: the partial summary for a deadline, the status otherwise.
-absl::StatusOr<EvaluationSummary> Stopped(const absl::Status& status);
+// The result of an evaluation that was stopped with `status`: like core, a
+// partial summary for DEADLINE_EXCEEDED, otherwise the status itself.
+absl::StatusOr<EvaluationSummary> ResultWhenStopped(const absl::Status& status);
 
-// Goes on until it is stopped, and tells `sink` of a cell first.
+// A fake evaluation that reports one cell and then runs until it is stopped.
 absl::StatusOr<EvaluationSummary> RunUntilStopped(ThreadPool& pool,
-                                                  const StopCheck& stop,
+                                                  const CancellationCheck& stop,
                                                   EvaluationSink& sink);
 
-// A cell with metrics enough to be put out of order, and a map of so many
-// bytes.
+// A cell with 26 metrics, so that an unordered map would show, and an attention
+// map of `map_bytes` bytes.
 EvaluationCell MakeCell(int64_t map_bytes = 0);
 
-// A request for any evaluation at all.
+// A valid request with default settings.
 v1::EvaluateExtrapolationRequest PatternRequest();
 
 }  // namespace locus::server

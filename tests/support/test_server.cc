@@ -24,7 +24,7 @@ ServerOptions TestOptions() {
   options.http = "127.0.0.1:0";
   options.threads = 2;
   options.log_calls = false;
-  // Tests would wait for whatever else the machine does.
+  // At low priority, tests would wait for other processes of the machine.
   options.background_evaluations = false;
   return options;
 }
@@ -78,17 +78,17 @@ std::string Exchange(int port, const std::string& request) {
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::string answer;
+  std::string response;
   if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) ==
       0) {
     send(fd, request.data(), request.size(), MSG_NOSIGNAL);
     char buffer[4096];
     for (ssize_t n; (n = recv(fd, buffer, sizeof(buffer), 0)) > 0;) {
-      answer.append(buffer, n);
+      response.append(buffer, n);
     }
   }
   close(fd);
-  return answer;
+  return response;
 }
 
 std::string Trailer(const grpc::ClientContext& context, const char* key) {

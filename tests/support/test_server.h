@@ -1,4 +1,4 @@
-// A real server on free ports, and what tests ask of it.
+// A server within the test process, and helpers for calls to it.
 #pragma once
 
 #include <google/rpc/error_details.pb.h>
@@ -18,9 +18,12 @@
 
 namespace locus::server {
 
-// Free ports, no log, evaluations at the usual priority.
+// Options for tests: free ports, two threads, no log of calls, evaluations at
+// normal priority.
 ServerOptions TestOptions();
 
+// A server on loopback, with a channel and a stub for each of its services. A
+// server that does not start fails the test. The destructor shuts it down.
 class TestServer {
  public:
   explicit TestServer(const ServerOptions& options = TestOptions(),
@@ -33,10 +36,10 @@ class TestServer {
   grpc::health::v1::Health::Stub& health() { return *health_; }
   const std::shared_ptr<grpc::Channel>& channel() { return channel_; }
 
-  // The whole answer to GET `path`, head and body.
+  // The whole response to GET `path` on the HTTP port, headers and body.
   std::string Get(const std::string& path);
-  // The value of a line of /metrics that begins with `series`; -1 if there is
-  // none.
+  // The value of the first line of /metrics that begins with `series`; -1 if
+  // there is none.
   double Metric(const std::string& series);
   // Waits until a metric satisfies `condition`; false after ten seconds.
   bool AwaitMetric(const std::string& series,
@@ -51,13 +54,14 @@ class TestServer {
   std::unique_ptr<grpc::health::v1::Health::Stub> health_;
 };
 
-// What a server on loopback answers to `request`, until it closes.
+// Sends `request` to a port on loopback, and returns everything received until
+// the server closes the connection.
 std::string Exchange(int port, const std::string& request);
 
-// A value of the trailing metadata; empty if there is none.
+// The value of a key of the trailing metadata; empty if there is none.
 std::string Trailer(const grpc::ClientContext& context, const char* key);
 
-// The google.rpc details of an error.
+// The google.rpc details of an error status.
 struct ErrorDetails {
   google::rpc::Status status;
   std::optional<google::rpc::ErrorInfo> info;
@@ -67,15 +71,16 @@ struct ErrorDetails {
 };
 ErrorDetails DetailsOf(const grpc::Status& status);
 
-// One call of Encode with bytes instead of a message.
+// Calls Encode with bytes instead of a message.
 grpc::Status CallWithBytes(const std::string& wire,
                            grpc_compression_algorithm compression,
                            TestServer& server);
 
-// Zeros of FLOAT32.
+// A FLOAT32 tensor of zeros.
 v1::Tensor Zeros(const std::vector<int64_t>& shape);
 
-// Attention that takes seconds on any machine: one head, `length` tokens.
+// A request for attention over one head and `length` tokens. With kVeryLong
+// tokens it takes seconds on any machine.
 v1::AttendRequest SlowAttend(int64_t length);
 inline constexpr int64_t kVeryLong = 65536;
 

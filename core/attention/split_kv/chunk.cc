@@ -1,13 +1,13 @@
-// A handful of queries against one chunk of keys, compiled for every
-// instruction set that pays and chosen at run time. Scores are in units of
+// AttendChunk(): few queries and one chunk of keys. Compiled for several
+// instruction sets; the best one is chosen at run time. Scores are in units of
 // log2, as in tiled_block.cc.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "core/attention/tiled/score_terms.h"
 #include "core/attention/split_kv/split_kv.h"
 #include "core/attention/tiled/rows.h"
+#include "core/attention/tiled/score_terms.h"
 #include "core/attention/tiled/tile.h"
 
 #include "core/simd/simd.h"
@@ -29,12 +29,11 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// So far ahead memory is asked for what is needed; past the end nothing
-// happens.
-constexpr int64_t kAheadBytes = 8192;
+// Prefetch distance. Prefetching beyond the end of an array is harmless.
+constexpr int64_t kPrefetchBytes = 8192;
 
-// products[r] = query times rows[r * dim ...], for kCount rows, read in the
-// order in which they lie in memory.
+// Sets products[r] to the dot product of the query and row r, for kCount rows.
+// Rows are read in the order in which they are stored. rows: [kCount, dim].
 template <typename T, int kCount>
 HWY_INLINE void Dots(const T* HWY_RESTRICT query, const T* HWY_RESTRICT rows,
                      int64_t dim, T* HWY_RESTRICT products) {
@@ -46,7 +45,7 @@ HWY_INLINE void Dots(const T* HWY_RESTRICT query, const T* HWY_RESTRICT rows,
     auto odd = hn::Zero(d);
     int64_t c = 0;
     for (; c + 2 * kLanes <= dim; c += 2 * kLanes) {
-      hwy::Prefetch(row + c + kAheadBytes / sizeof(T));
+      hwy::Prefetch(row + c + kPrefetchBytes / sizeof(T));
       even = hn::MulAdd(hn::LoadU(d, query + c), hn::LoadU(d, row + c), even);
       odd = hn::MulAdd(hn::LoadU(d, query + c + kLanes),
                        hn::LoadU(d, row + c + kLanes), odd);
@@ -60,8 +59,8 @@ HWY_INLINE void Dots(const T* HWY_RESTRICT query, const T* HWY_RESTRICT rows,
   }
 }
 
-// output[c ...] += sum over n of weights[n] * rows[n * stride + c ...], kCount
-// vectors of columns.
+// Adds the sum over n of weights[n] * rows[n * stride + c] to output[c], for
+// kCount vectors of columns c.
 template <typename T, int kCount>
 HWY_INLINE void AddColumns(const T* HWY_RESTRICT weights,
                            const T* HWY_RESTRICT rows, int64_t stride,
@@ -75,7 +74,7 @@ HWY_INLINE void AddColumns(const T* HWY_RESTRICT weights,
     const auto x = hn::Set(d, weights[n]);
     for (int v = 0; v < kCount; ++v) {
       hwy::Prefetch(rows + n * stride + v * Lanes<T>() +
-                    kAheadBytes / sizeof(T));
+                    kPrefetchBytes / sizeof(T));
       sum[v] = hn::MulAdd(x, hn::LoadU(d, rows + n * stride + v * Lanes<T>()),
                           sum[v]);
     }
@@ -85,6 +84,8 @@ HWY_INLINE void AddColumns(const T* HWY_RESTRICT weights,
   }
 }
 
+// Adds the sum of `count` rows, each times its weight, to the output.
+// rows: [count, dim]; output: [dim].
 template <typename T>
 HWY_INLINE void AddRows(const T* weights, const T* rows, int64_t dim,
                         int64_t count, T* output) {
@@ -106,6 +107,7 @@ HWY_INLINE void AddRows(const T* weights, const T* rows, int64_t dim,
   }
 }
 
+// Implementation of AttendChunk(). A row is one query of one query head.
 template <typename T>
 class Chunk {
  public:
@@ -115,42 +117,43 @@ class Chunk {
         group_(problem_.query_head_count / problem_.key_head_count),
         rows_(group_ * problem_.query_count) {
     char* next = ThreadScratch(ChunkScratchBytes(problem_));
-    const auto take = [&](int64_t count) {
-      T* const piece = reinterpret_cast<T*>(next);
+    const auto allocate = [&](int64_t count) {
+      T* const array = reinterpret_cast<T*>(next);
       next += RoundUp(count * static_cast<int64_t>(sizeof(T)),
                       AlignedBuffer<char>::kAlignment);
-      return piece;
+      return array;
     };
-    tile_ = take(kTileKeys * std::max(problem_.dim, problem_.value_dim));
-    scores_ = take(rows_ * kChunkKeys);
-    terms_ = reinterpret_cast<double*>(take(2 * kChunkKeys));
+    tile_ = allocate(kTileKeys * std::max(problem_.dim, problem_.value_dim));
+    scores_ = allocate(rows_ * kChunkKeys);
+    terms_ = reinterpret_cast<double*>(allocate(2 * kChunkKeys));
   }
 
   void Run() {
-    ForEachTile(problem_.inputs.k, problem_.dim, /*turns=*/true,
+    ForEachTile(problem_.inputs.k, problem_.dim, /*rotate=*/true,
                 [this](const Tile& tile) { Score(tile); });
-    for (int64_t r = 0; r < rows_; ++r) TakeSoftmax(r);
-    ForEachTile(problem_.inputs.v, problem_.value_dim, /*turns=*/false,
+    for (int64_t r = 0; r < rows_; ++r) ComputeSoftmax(r);
+    ForEachTile(problem_.inputs.v, problem_.value_dim, /*rotate=*/false,
                 [this](const Tile& tile) { AddValues(tile); });
   }
 
  private:
-  // Rows of keys or values, as T.
+  // The keys or values [first, first + count), converted to T.
   struct Tile {
-    int64_t first = 0;  // key
+    int64_t first = 0;
     int64_t count = 0;
-    const T* rows = nullptr;
+    const T* rows = nullptr;  // [count, dim]
   };
 
+  // Calls body(tile) for the tiles of the chunk in a tensor of keys or values.
   template <typename Body>
-  void ForEachTile(const TensorView& tensor, int64_t dim, bool turns,
+  void ForEachTile(const TensorView& tensor, int64_t dim, bool rotate,
                    const Body& body) {
     const Rotation* const rotation =
-        turns && problem_.rotation ? &*problem_.rotation : nullptr;
+        rotate && problem_.rotation ? &*problem_.rotation : nullptr;
     const int64_t head = task_.b * problem_.key_head_count + task_.key_head;
-    for (int64_t first = task_.first_key; first < task_.last_key;
+    for (int64_t first = task_.first_key; first < task_.end_key;
          first += kTileKeys) {
-      const int64_t count = std::min(kTileKeys, task_.last_key - first);
+      const int64_t count = std::min(kTileKeys, task_.end_key - first);
       RowAngles<T> angles;
       if (rotation != nullptr) {
         const int64_t angle = first * rotation->pair_count();
@@ -165,19 +168,20 @@ class Chunk {
   T* Scores(int64_t row) const { return scores_ + row * kChunkKeys; }
   int64_t Query(int64_t row) const { return row % problem_.query_count; }
 
-  // The keys of the chunk that a row sees.
+  // The keys of the chunk that are visible to a row.
   KeyInterval Visible(int64_t row) const {
     const KeyInterval all = problem_.VisibleKeys(Query(row));
-    const int64_t first = std::max(all.first, task_.first_key);
-    return {first, std::max(first, std::min(all.last, task_.last_key))};
+    const int64_t begin = std::max(all.begin, task_.first_key);
+    return {begin, std::max(begin, std::min(all.end, task_.end_key))};
   }
 
+  // Computes the scores of all rows and the keys of a tile.
   void Score(const Tile& tile) {
     const int64_t dim = problem_.dim;
     for (int64_t r = 0; r < rows_; ++r) {
       const KeyInterval visible = Visible(r);
-      if (visible.first >= tile.first + tile.count ||
-          visible.last <= tile.first) {
+      if (visible.begin >= tile.first + tile.count ||
+          visible.end <= tile.first) {
         continue;
       }
       const T* const query = task_.queries + r * dim;
@@ -192,25 +196,26 @@ class Chunk {
     }
   }
 
-  // From scores to 2^(score - max), zero where hidden, and what they sum to.
-  void TakeSoftmax(int64_t row) {
+  // Replaces the scores of a row by 2^(score - max), or 0 for hidden keys, and
+  // sets the maximum and the sum of its result.
+  void ComputeSoftmax(int64_t row) {
     ChunkResult<T>& result = task_.results[row];
     const KeyInterval visible = Visible(row);
-    T* const scores = Scores(row) + (visible.first - task_.first_key);
-    const int64_t count = visible.last - visible.first;
-    if (problem_.softcap > 0) Cap(scores, count);
+    T* const scores = Scores(row) + (visible.begin - task_.first_key);
+    const int64_t count = visible.end - visible.begin;
+    if (problem_.softcap > 0) ApplySoftcap(scores, count);
     if (problem_.bias != nullptr || problem_.mask) {
       result.max = AddTerms(row, visible, scores);
     } else {
-      result.max = Shift(scores, count);
+      result.max = SubtractMax(scores, count);
     }
-    result.sum = PowersOfTwo(scores, count);
+    result.sum = ExponentiateAndSum(scores, count);
     if (result.weights != nullptr) {
-      std::copy_n(scores, count, result.weights + visible.first);
+      std::copy_n(scores, count, result.weights + visible.begin);
     }
   }
 
-  void Cap(T* scores, int64_t count) {
+  void ApplySoftcap(T* scores, int64_t count) {
     constexpr Tag<T> d;
     const auto cap = hn::Set(d, static_cast<T>(problem_.softcap * kLog2E));
     const auto capped = [&](const T* from, T* to) HWY_ATTR {
@@ -220,38 +225,39 @@ class Chunk {
     for (; n + Lanes<T>() <= count; n += Lanes<T>()) {
       capped(scores + n, scores + n);
     }
-    // What is behind the last score may be the next query's first.
-    HWY_ALIGN T rest[Lanes<T>()] = {};
-    std::copy(scores + n, scores + count, rest);
-    capped(rest, rest);
-    std::copy_n(rest, count - n, scores + n);
+    // A vector beyond the last score could overlap the scores of the next row.
+    HWY_ALIGN T tail[Lanes<T>()] = {};
+    std::copy(scores + n, scores + count, tail);
+    capped(tail, tail);
+    std::copy_n(tail, count - n, scores + n);
   }
 
-  // Makes scores relative to the largest, which it returns.
-  static double Shift(T* scores, int64_t count) {
+  // Subtracts the maximum from the scores and returns it, or 0 if there is
+  // none.
+  static double SubtractMax(T* scores, int64_t count) {
     constexpr Tag<T> d;
     constexpr int64_t kLanes = Lanes<T>();
-    constexpr T kNothing = -std::numeric_limits<T>::infinity();
-    auto largest = hn::Set(d, kNothing);
+    constexpr T kHidden = -std::numeric_limits<T>::infinity();
+    auto vector_max = hn::Set(d, kHidden);
     int64_t n = 0;
     for (; n + kLanes <= count; n += kLanes) {
-      largest = hn::Max(largest, hn::LoadU(d, scores + n));
+      vector_max = hn::Max(vector_max, hn::LoadU(d, scores + n));
     }
-    T max = hn::GetLane(hn::MaxOfLanes(d, largest));
+    T max = hn::GetLane(hn::MaxOfLanes(d, vector_max));
     for (; n < count; ++n) max = std::max(max, scores[n]);
-    if (max == kNothing) max = 0;
+    if (max == kHidden) max = 0;
     for (n = 0; n < count; ++n) scores[n] -= max;
     return max;
   }
 
-  // Adds bias and mask in double, where no term is too large, and makes scores
-  // relative to the largest, which it returns. -inf hides.
+  // Adds bias and mask to the scores, in double because terms can be large, and
+  // subtracts the maximum of the sums, which it returns. Hidden keys get -inf.
   double AddTerms(int64_t row, const KeyInterval& keys, T* scores) {
     constexpr double kHidden = -std::numeric_limits<double>::infinity();
     const int64_t h = task_.key_head * group_ + row / problem_.query_count;
-    const int64_t count = keys.last - keys.first;
-    AddedTerms(problem_, task_.b, h, problem_.bias != nullptr)
-        .Row(Query(row), keys.first, count, terms_);
+    const int64_t count = keys.end - keys.begin;
+    ScoreTerms(problem_, task_.b, h, problem_.bias != nullptr)
+        .Row(Query(row), keys.begin, count, terms_);
     double max = kHidden;
     for (int64_t n = 0; n < count; ++n) {
       if (terms_[n] != kHidden) terms_[n] += scores[n] * kLn2;
@@ -262,7 +268,8 @@ class Chunk {
     return max * kLog2E;
   }
 
-  static double PowersOfTwo(T* scores, int64_t count) {
+  // Replaces the scores by powers of two and returns their sum.
+  static double ExponentiateAndSum(T* scores, int64_t count) {
     constexpr Tag<T> d;
     auto sum = hn::Zero(d);
     int64_t n = 0;
@@ -279,15 +286,17 @@ class Chunk {
     return total;
   }
 
+  // Adds the values of a tile, times their weights, to the outputs of all rows.
   void AddValues(const Tile& tile) {
     for (int64_t r = 0; r < rows_; ++r) {
       const KeyInterval visible = Visible(r);
-      int64_t first = std::max(visible.first, tile.first);
-      const int64_t end = std::min(visible.last, tile.first + tile.count);
+      int64_t first = std::max(visible.begin, tile.first);
+      const int64_t end = std::min(visible.end, tile.first + tile.count);
       while (first < end) {
         int64_t last = end;
         if (problem_.mask) {
-          // A weight of zero may be a hidden key, whose value nobody sees.
+          // Values of masked keys may be NaN, which a weight of 0 does not
+          // cancel.
           first = SkipHidden(r, first, end);
           last = FindHidden(r, first, end);
         }
@@ -299,15 +308,18 @@ class Chunk {
     }
   }
 
+  // Whether the mask hides key j from a row.
   bool IsHidden(int64_t row, int64_t j) const {
     const int64_t h = task_.key_head * group_ + row / problem_.query_count;
     return problem_.mask->At(task_.b, h, Query(row), j) ==
            -std::numeric_limits<double>::infinity();
   }
+  // The first visible key in [j, end), or end.
   int64_t SkipHidden(int64_t row, int64_t j, int64_t end) const {
     while (j < end && IsHidden(row, j)) ++j;
     return j;
   }
+  // The first hidden key in [j, end), or end.
   int64_t FindHidden(int64_t row, int64_t j, int64_t end) const {
     while (j < end && !IsHidden(row, j)) ++j;
     return j;
@@ -315,11 +327,11 @@ class Chunk {
 
   const ChunkTask<T>& task_;
   const AttentionProblem& problem_;
-  const int64_t group_;  // query heads of a key head
-  const int64_t rows_;
-  T* tile_;
-  T* scores_;  // [rows, kChunkKeys]
-  double* terms_;
+  const int64_t group_;  // query heads per key head
+  const int64_t rows_;   // queries that share the key head
+  T* tile_;              // buffer for the rows of a tile
+  T* scores_;            // [rows, kChunkKeys]
+  double* terms_;        // [kChunkKeys]
 };
 
 void AttendChunkF32(const ChunkTask<float>& task) {
@@ -344,11 +356,11 @@ HWY_EXPORT(AttendChunkF32);
 HWY_EXPORT(AttendChunkF64);
 
 template <>
-void FewQueriesKernel<float>::AttendChunk(const ChunkTask<float>& task) {
+void SplitKvKernel<float>::AttendChunk(const ChunkTask<float>& task) {
   HWY_DYNAMIC_DISPATCH(AttendChunkF32)(task);
 }
 template <>
-void FewQueriesKernel<double>::AttendChunk(const ChunkTask<double>& task) {
+void SplitKvKernel<double>::AttendChunk(const ChunkTask<double>& task) {
   HWY_DYNAMIC_DISPATCH(AttendChunkF64)(task);
 }
 

@@ -7,15 +7,17 @@
 
 #include "core/attention/tiled/call_angles.h"
 #include "core/attention/tiled/tile.h"
-#include "core/simd/aligned_buffer.h"
 #include "core/base/status.h"
+#include "core/simd/aligned_buffer.h"
 
 namespace locus {
 namespace {
 
-// Queries of one key head. With more, blocks of queries are faster.
-constexpr int64_t kMostRows = 8;
+// Maximum number of queries per key head. With more queries, the tiled kernel
+// is faster.
+constexpr int64_t kMaxRows = 8;
 
+// Number of queries that share a key head.
 int64_t RowsPerHead(const AttentionProblem& problem) {
   return problem.query_head_count / problem.key_head_count *
          problem.query_count;
@@ -25,16 +27,16 @@ int64_t ChunkCount(const AttentionProblem& problem) {
   return (problem.key_count + kChunkKeys - 1) / kChunkKeys;
 }
 
+// One call of AttendSplitKv() in type T. A row is one query of one query head.
 template <typename T>
-class FewQueries {
+class SplitKv {
  public:
-  FewQueries(const AttentionProblem& problem, ThreadPool& pool,
-             const StopCheck& stop, AttentionOutputs& out)
+  SplitKv(const AttentionProblem& problem, ThreadPool& pool,
+          const CancellationCheck& stop, AttentionOutputs& out)
       : problem_(problem),
         pool_(pool),
-        stopper_(stop),
+        cancellation_(stop),
         out_(out),
-        group_(problem.query_head_count / problem.key_head_count),
         rows_per_head_(RowsPerHead(problem)),
         row_count_(problem.batch_count * problem.query_head_count *
                    problem.query_count),
@@ -43,9 +45,9 @@ class FewQueries {
   absl::Status Run() {
     if (problem_.rotation) {
       query_angles_.Fill(*problem_.rotation, problem_.query_positions, pool_,
-                         stopper_);
+                         cancellation_);
       key_angles_.Fill(problem_.rotation->OfKeys(), problem_.key_positions,
-                       pool_, stopper_);
+                       pool_, cancellation_);
     }
     PackQueries();
     results_.resize(row_count_ * chunk_count_);
@@ -54,16 +56,17 @@ class FewQueries {
     std::fill_n(outputs_.get(), outputs, T(0));
     const int64_t heads = problem_.batch_count * problem_.key_head_count;
     pool_.ParallelFor(heads * chunk_count_, [this](int64_t item) {
-      if (stopper_.ShouldStop()) return;
+      if (cancellation_.ShouldStop()) return;
       AttendChunk(item / chunk_count_, item % chunk_count_);
     });
-    LOCUS_RETURN_IF_ERROR(stopper_.status());
+    LOCUS_RETURN_IF_ERROR(cancellation_.status());
     for (int64_t row = 0; row < row_count_; ++row) Combine(row);
     return absl::OkStatus();
   }
 
  private:
-  // queries_: [B, Hq, Tq, D]: rows of a key head lie together.
+  // Sets queries_, [B, Hq, Tq, D], to the rotated and scaled queries. The rows
+  // of a key head are adjacent.
   void PackQueries() {
     const double unit = problem_.softcap > 0 ? 1 / problem_.softcap : kLog2E;
     const T factor = static_cast<T>(problem_.scale * unit);
@@ -82,20 +85,21 @@ class FewQueries {
     }
   }
 
-  // Results are [heads, chunks, rows of a head].
+  // Index of a row and a chunk in results_, [heads, chunks, rows of a head].
   int64_t ResultIndex(int64_t row, int64_t chunk) const {
     const int64_t head = row / rows_per_head_;
     return (head * chunk_count_ + chunk) * rows_per_head_ +
            row % rows_per_head_;
   }
 
+  // Computes the partial results of all rows of a key head for one chunk.
   void AttendChunk(int64_t head, int64_t chunk) {
     ChunkTask<T> task;
     task.problem = &problem_;
     task.b = head / problem_.key_head_count;
     task.key_head = head % problem_.key_head_count;
     task.first_key = chunk * kChunkKeys;
-    task.last_key = std::min(problem_.key_count, task.first_key + kChunkKeys);
+    task.end_key = std::min(problem_.key_count, task.first_key + kChunkKeys);
     const int64_t first_row = head * rows_per_head_;
     task.queries = queries_.get() + first_row * problem_.dim;
     task.key_cos = key_angles_.cos();
@@ -107,15 +111,16 @@ class FewQueries {
       result.output = outputs_.get() + (first + r) * problem_.value_dim;
       if (out_.weights) result.weights = WeightsOf(first_row + r);
     }
-    task.stopper = &stopper_;
-    FewQueriesKernel<T>::AttendChunk(task);
+    task.cancellation = &cancellation_;
+    SplitKvKernel<T>::AttendChunk(task);
   }
 
   T* WeightsOf(int64_t row) const {
     return reinterpret_cast<T*>(out_.weights->at(row * problem_.key_count));
   }
 
-  // What the chunks yield for one query, in their order.
+  // Merges the partial results of a row by log-sum-exp, in the order of the
+  // chunks, and writes the output.
   void Combine(int64_t row) {
     double max = -std::numeric_limits<double>::infinity();
     for (int64_t n = 0; n < chunk_count_; ++n) {
@@ -126,7 +131,7 @@ class FewQueries {
     std::vector<T> output(problem_.value_dim, T(0));
     for (int64_t n = 0; n < chunk_count_; ++n) {
       ChunkResult<T>& result = results_[ResultIndex(row, n)];
-      if (result.sum == 0) continue;  // saw nothing
+      if (result.sum == 0) continue;  // no visible keys
       result.max = std::exp2(result.max - max);
       sum += result.sum * result.max;
       for (int64_t c = 0; c < problem_.value_dim; ++c) {
@@ -142,15 +147,16 @@ class FewQueries {
       const double value = max * kLn2 + std::log(sum);
       WriteRow(problem_.wide_dtype, &value, 1, out_.log_sum_exp->at(row));
     }
-    if (out_.weights) DivideWeights(row, sum);
+    if (out_.weights) NormalizeWeights(row, sum);
   }
 
-  // The results' maxima have become factors by now.
-  void DivideWeights(int64_t row, double sum) const {
+  // Divides the weights of a row by its sum. Requires that Combine() has
+  // replaced the maxima of the results by correction factors.
+  void NormalizeWeights(int64_t row, double sum) const {
     T* const weights = WeightsOf(row);
     const KeyInterval visible =
         problem_.VisibleKeys(row % problem_.query_count);
-    for (int64_t j = visible.first; j < visible.last; ++j) {
+    for (int64_t j = visible.begin; j < visible.end; ++j) {
       const ChunkResult<T>& result = results_[ResultIndex(row, j / kChunkKeys)];
       weights[j] = result.sum == 0
                        ? T(0)
@@ -160,9 +166,8 @@ class FewQueries {
 
   const AttentionProblem& problem_;
   ThreadPool& pool_;
-  Stopper stopper_;
+  CancellationState cancellation_;
   AttentionOutputs& out_;
-  const int64_t group_;  // query heads of a key head
   const int64_t rows_per_head_;
   const int64_t row_count_;
   const int64_t chunk_count_;
@@ -175,12 +180,12 @@ class FewQueries {
 
 }  // namespace
 
-bool HasFewQueries(const AttentionProblem& problem) {
-  // Weights are computed where they go.
+bool ShouldSplitKv(const AttentionProblem& problem) {
+  // The kernel stores weights in the output, so the types must be the same.
   if (problem.return_weights && problem.kernel_dtype != problem.wide_dtype) {
     return false;
   }
-  return RowsPerHead(problem) <= kMostRows;
+  return RowsPerHead(problem) <= kMaxRows;
 }
 
 int64_t ChunkScratchBytes(const AttentionProblem& problem) {
@@ -192,8 +197,7 @@ int64_t ChunkScratchBytes(const AttentionProblem& problem) {
          8 * AlignedBuffer<char>::kAlignment;
 }
 
-int64_t FewQueriesScratchBytes(const AttentionProblem& problem,
-                               int thread_count) {
+int64_t SplitKvScratchBytes(const AttentionProblem& problem, int thread_count) {
   const int64_t element = SizeOf(problem.kernel_dtype);
   const int64_t rows =
       problem.batch_count * problem.query_head_count * problem.query_count;
@@ -208,12 +212,13 @@ int64_t FewQueriesScratchBytes(const AttentionProblem& problem,
   return bytes + thread_count * ChunkScratchBytes(problem);
 }
 
-absl::Status AttendFewQueries(const AttentionProblem& problem, ThreadPool& pool,
-                              const StopCheck& stop, AttentionOutputs& out) {
+absl::Status AttendSplitKv(const AttentionProblem& problem, ThreadPool& pool,
+                           const CancellationCheck& stop,
+                           AttentionOutputs& out) {
   if (problem.kernel_dtype == DType::kFloat64) {
-    return FewQueries<double>(problem, pool, stop, out).Run();
+    return SplitKv<double>(problem, pool, stop, out).Run();
   }
-  return FewQueries<float>(problem, pool, stop, out).Run();
+  return SplitKv<float>(problem, pool, stop, out).Run();
 }
 
 }  // namespace locus

@@ -1,64 +1,67 @@
-// Attention of a handful of queries, as in decoding: the keys and values are
-// read once, where they lie, and time is what reading them takes.
+// Split-KV decoding: attention of few queries over many keys.
 //
-// The queries that share a key head go together. Keys are split into chunks of
-// a fixed size, so that threads have something to share and results do not
-// depend on their number; what the chunks yield is combined in their order.
+// The kernel follows Flash-Decoding (Dao, Haziza, Massa and Sizov, 2023,
+// https://crfm.stanford.edu/2023/10/12/flashdecoding.html). With few queries,
+// as in autoregressive decoding, there are not enough blocks of queries to
+// occupy all threads, and the time is that of reading keys and values. The keys
+// are therefore split into chunks that threads process in parallel. Each chunk
+// yields the maximum, the sum and the unnormalised output of its own softmax;
+// the partial results are then merged by log-sum-exp.
+//
+// All queries that share a key head are processed together, so that keys and
+// values are read once, without being packed. The size of chunks is fixed and
+// their results are merged in order, so that the result does not depend on the
+// number of threads.
 #pragma once
 
 #include <cstdint>
 
 #include "core/attention/problem.h"
-#include "core/parallel/stopper.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus {
 
 // Keys in one chunk.
 inline constexpr int64_t kChunkKeys = 4096;
 
-// What one chunk of keys is to one query.
+// Partial softmax of one query over one chunk of keys.
 template <typename T>
 struct ChunkResult {
-  // What `sum` and `output` are relative to, in units of log2.
+  // Maximum of the scores in units of log2. Reference of sum and output.
   double max = 0;
+  // Sum of 2^(score - max); 0 if the query sees no key of the chunk.
   double sum = 0;
-  T* output = nullptr;   // [Dv], not divided by the sum
-  T* weights = nullptr;  // [Tk], where weights are returned; not divided
+  T* output = nullptr;   // [Dv], not yet divided by the sum
+  T* weights = nullptr;  // [Tk], not yet divided; null unless returned
 };
 
-// The queries of one key head against one chunk of its keys.
+// Input and output of AttendChunk(): the queries of one key head and the keys
+// [first_key, end_key) of one chunk.
 template <typename T>
 struct ChunkTask {
   const AttentionProblem* problem = nullptr;
   int64_t b = 0;
   int64_t key_head = 0;
   int64_t first_key = 0;
-  int64_t last_key = 0;
-  // [rows, D], rotated, and multiplied by what scores are multiplied by; row
-  // m * Tq + i is query i of the m-th head of the key head's group.
+  int64_t end_key = 0;
+  // [rows, D], rotated and scaled. Row m * Tq + i is query i of query head m of
+  // the key head's group.
   const T* queries = nullptr;
-  // [Tk, pairs], if there is a rotation.
+  // Rotation angles of all keys, [Tk, pairs]; null without a rotation.
   const T* key_cos = nullptr;
   const T* key_sin = nullptr;
   ChunkResult<T>* results = nullptr;  // [rows]
-  Stopper* stopper = nullptr;
+  CancellationState* cancellation = nullptr;
 };
 
-// Compiled for the best instruction set of this machine.
+// The kernel for float or double, dispatched at run time to the best
+// instruction set of this machine. Thread-safe.
 template <typename T>
-struct FewQueriesKernel {
+struct SplitKvKernel {
   static void AttendChunk(const ChunkTask<T>& task);
 };
 
-// Whether this is the better way for a call.
-bool HasFewQueries(const AttentionProblem& problem);
-
-absl::Status AttendFewQueries(const AttentionProblem& problem, ThreadPool& pool,
-                              const StopCheck& stop, AttentionOutputs& out);
-// What AttendFewQueries allocates, in bytes.
-int64_t FewQueriesScratchBytes(const AttentionProblem& problem,
-                               int thread_count);
-// Scratch of one thread in AttendChunk, in bytes.
+// Scratch memory that AttendChunk() needs per thread, in bytes.
 int64_t ChunkScratchBytes(const AttentionProblem& problem);
 
 }  // namespace locus

@@ -1,9 +1,10 @@
-// What the scores of a query are relative to.
+// References of score terms.
 //
 // A softmax does not change when a constant is added to all scores of a query.
-// What is subtracted, in double, from an unbounded bias and from an additive
-// mask is the largest value the query sees, so that what is left is small where
-// it matters: a row masked by -1e9 throughout is not all alike.
+// The kernel therefore subtracts a reference, in double, from unbounded biases
+// and additive masks before it rounds them to T: the largest term of the keys
+// that the query sees. The remaining terms are small for the keys that matter,
+// so that scores keep their precision even if a mask adds -1e9 to a whole row.
 //
 // Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_TILED_BIAS_REFERENCE_INL_H_) == \
@@ -21,123 +22,132 @@
 
 #include <hwy/highway.h>
 
-#include "core/attention/tiled/score_terms.h"
 #include "core/attention/tiled/block-inl.h"
 #include "core/attention/tiled/block_terms-inl.h"
+#include "core/attention/tiled/score_terms.h"
 #include "core/attention/tiled/tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// Of the block's first query that sees anything.
+// The bias reference of a block in BiasMode::kOffsets: the largest bias of the
+// first query that has visible keys, over the keys visible to the block.
 template <typename T>
-double LargestOffsetBias(const Block<T>& b) {
+double MaxOffsetBias(const Block<T>& b) {
   int64_t query = b.task.first_query;
   const int64_t last = query + b.query_count - 1;
   while (query < last && b.problem.VisibleKeys(query).empty()) ++query;
   const double* const bias = b.task.offset_bias.At(
       b.problem.query_positions[query], b.problem.key_positions[0]);
-  double largest = -std::numeric_limits<double>::infinity();
-  for (int64_t j = b.visible.first; j < b.visible.last; ++j) {
-    largest = std::max(largest, bias[-j]);
+  double max = -std::numeric_limits<double>::infinity();
+  for (int64_t j = b.visible_to_any.begin; j < b.visible_to_any.end; ++j) {
+    max = std::max(max, bias[-j]);
   }
-  return std::isfinite(largest) ? largest : 0;
+  return std::isfinite(max) ? max : 0;
 }
 
-// The largest number of the mask in the interval of a lane.
+// The largest mask term of the keys in the visible interval of a lane.
 template <typename T>
-double LargestOfMask(const Block<T>& b, int64_t lane) {
+double MaxMaskTerm(const Block<T>& b, int64_t lane) {
   constexpr Tag<T> d;
-  constexpr T kNothing = -std::numeric_limits<T>::infinity();
+  constexpr T kHidden = -std::numeric_limits<T>::infinity();
   const KeyInterval keys = b.VisibleKeys(lane);
-  auto many = hn::Set(d, kNothing);
-  T one = kNothing;
-  for (int64_t first = keys.first; first < keys.last; first += kTileKeys) {
-    const int64_t count = std::min(kTileKeys, keys.last - first);
-    const T* const row = ReadMask(b, lane, first, count, b.rows);
+  auto vector_max = hn::Set(d, kHidden);
+  T max = kHidden;
+  for (int64_t first = keys.begin; first < keys.end; first += kTileKeys) {
+    const int64_t count = std::min(kTileKeys, keys.end - first);
+    const T* const row = ReadMask(b, lane, first, count, b.row_buffer);
     int64_t j = 0;
-    // The operand that is returned for NaN is the second one.
+    // If an operand is NaN, Max returns the second one: NaNs are ignored.
     for (; j + Lanes<T>() <= count; j += Lanes<T>()) {
-      many = hn::Max(hn::LoadU(d, row + j), many);
+      vector_max = hn::Max(hn::LoadU(d, row + j), vector_max);
     }
-    for (; j < count; ++j) one = std::max(one, row[j]);
+    for (; j < count; ++j) max = std::max(max, row[j]);
   }
-  return std::max(one, hn::GetLane(hn::MaxOfLanes(d, many)));
+  return std::max(max, hn::GetLane(hn::MaxOfLanes(d, vector_max)));
 }
 
-// Of the mask and the table's bias: shifts become the largest so far.
+// Raises the references to the largest visible terms of a tile, where a term is
+// the sum of the mask and the bias of the table.
 template <typename T>
-void RaiseShifts(Block<T>& b, const Tile& tile) {
+void RaiseReferences(Block<T>& b, const Tile& tile) {
   constexpr Tag<double> d;
-  const bool everything = b.AllSee(tile);
+  const bool fully_visible = b.IsFullyVisible(tile);
   FillMask(b, tile);
-  if (!everything) FindFirstAndLast(b, tile);
+  if (!fully_visible) FindVisibleRanges(b, tile);
   for (int64_t lane = 0; lane < b.lanes; lane += Lanes<double>()) {
-    auto largest = hn::LoadU(d, b.shifts + lane);
-    // The operand that is returned for NaN is the second one.
+    auto max = hn::LoadU(d, b.references + lane);
+    // If an operand is NaN, Max returns the second one: NaNs are ignored.
     const auto raise = [&](int64_t, Vector<double> term)
-                           HWY_ATTR { largest = hn::Max(term, largest); };
-    const auto first = LoadWide(b.first + lane);
-    const auto last = LoadWide(b.last + lane);
-    const auto raise_if_seen = [&](int64_t j, Vector<double> term) HWY_ATTR {
+                           HWY_ATTR { max = hn::Max(term, max); };
+    const auto begin = LoadWide(b.visible_begin + lane);
+    const auto end = LoadWide(b.visible_end + lane);
+    const auto raise_if_visible = [&](int64_t j, Vector<double> term) HWY_ATTR {
       const auto key = hn::Set(d, static_cast<double>(j));
-      const auto sees = hn::And(hn::Ge(key, first), hn::Lt(key, last));
-      largest = hn::IfThenElse(sees, hn::Max(term, largest), largest);
+      const auto visible = hn::And(hn::Ge(key, begin), hn::Lt(key, end));
+      max = hn::IfThenElse(visible, hn::Max(term, max), max);
     };
-    everything ? ForEachTerm(b, tile, lane, raise)
-               : ForEachTerm(b, tile, lane, raise_if_seen);
-    hn::StoreU(largest, d, b.shifts + lane);
+    fully_visible ? ForEachTerm(b, tile, lane, raise)
+                  : ForEachTerm(b, tile, lane, raise_if_visible);
+    hn::StoreU(max, d, b.references + lane);
   }
 }
 
+// Sets b.references to the largest visible term of each query.
 template <typename T>
-void FindLargestTerms(Block<T>& b) {
+void FindMaxTerms(Block<T>& b) {
   if (HasGeneralBias(b) && CanFillByVectors(b)) {
-    std::fill_n(b.shifts, b.lanes, -std::numeric_limits<double>::infinity());
+    std::fill_n(b.references, b.lanes,
+                -std::numeric_limits<double>::infinity());
     for (int64_t n = b.FirstTile(); n <= b.LastTile(); ++n) {
-      if (b.task.stopper->ShouldStop()) return;
-      RaiseShifts(b, b.TileAt(n));
+      if (b.task.cancellation->ShouldStop()) return;
+      RaiseReferences(b, b.TileAt(n));
     }
     return;
   }
-  const AddedTerms terms(b.problem, b.task.b, b.task.h, HasGeneralBias(b));
+  const ScoreTerms terms(b.problem, b.task.b, b.task.h, HasGeneralBias(b));
   for (int64_t lane = 0; lane < b.query_count; ++lane) {
-    if (b.task.stopper->ShouldStop()) return;
-    b.shifts[lane] =
+    if (b.task.cancellation->ShouldStop()) return;
+    b.references[lane] =
         CanFillByVectors(b)
-            ? LargestOfMask(b, lane)
-            : terms.Largest(b.task.first_query + lane, b.VisibleKeys(lane));
+            ? MaxMaskTerm(b, lane)
+            : terms.Max(b.task.first_query + lane, b.VisibleKeys(lane));
   }
 }
 
+// Sets b.bias_reference, b.references and b.needs_double_rounding.
 template <typename T>
-void ComputeShifts(Block<T>& b) {
-  if (b.task.bias_mode == BiasMode::kOffsets && !b.problem.bias->is_small()) {
-    b.bias_shift = LargestOffsetBias(b);
+void ComputeReferences(Block<T>& b) {
+  if (b.task.bias_mode == BiasMode::kOffsets && !b.problem.bias->is_bounded()) {
+    b.bias_reference = MaxOffsetBias(b);
   }
-  if (!AddedTerms::CanBeLarge(b.problem, HasGeneralBias(b))) return;
-  FindLargestTerms(b);
+  if (!ScoreTerms::CanBeLarge(b.problem, HasGeneralBias(b))) return;
+  FindMaxTerms(b);
   for (int64_t lane = 0; lane < b.lanes; ++lane) {
-    double& shift = b.shifts[lane];
-    if (lane >= b.query_count || !std::isfinite(shift)) shift = 0;
-    // Beyond this the twin's own double rounds away digits that matter.
-    b.coarse |= std::abs(shift) > 1e9;
+    double& reference = b.references[lane];
+    if (lane >= b.query_count || !std::isfinite(reference)) reference = 0;
+    // Beyond this limit the reference implementation, which adds such terms in
+    // double, loses digits of the scores that matter.
+    b.needs_double_rounding |= std::abs(reference) > 1e9;
   }
 }
 
-// Whether a query ended up so far from what the block's biases are relative to
-// that they lost digits on the way: a mask hid all keys near it.
+// Whether the maximum of a query is so far below the bias reference of the
+// block that rounding the biases to T lost precision. This happens if a mask
+// hides all keys near the query. The block must then be recomputed in
+// BiasMode::kGeneral.
 template <typename T>
-bool StrayedTooFar(const Block<T>& b) {
+bool LostPrecision(const Block<T>& b) {
   if (b.task.bias_mode != BiasMode::kOffsets || !b.problem.mask ||
-      b.problem.bias->is_small()) {
+      b.problem.bias->is_bounded()) {
     return false;
   }
-  constexpr T kFar = sizeof(T) == 4 ? 96 : 1 << 16;
+  constexpr T kMaxDistance = sizeof(T) == 4 ? 96 : 1 << 16;
   for (int64_t lane = 0; lane < b.query_count; ++lane) {
-    if (b.running.sum[lane] != 0 && !(b.running.max[lane] >= -kFar))
+    if (b.running.sum[lane] != 0 && !(b.running.max[lane] >= -kMaxDistance)) {
       return true;
+    }
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// The queries of a block.
+// Reads, rotates and packs the queries of a block.
 //
 // Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_TILED_BLOCK_QUERIES_INL_H_) == \
@@ -23,7 +23,8 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// A vector of queries; zeros where there is none.
+// Sets `rows` to the rotated queries of one vector of lanes. Lanes without a
+// query get a row of zeros.
 template <typename T>
 void ReadQueries(const Block<T>& b, int64_t lane,
                  const T* (&rows)[Lanes<T>()]) {
@@ -38,16 +39,16 @@ void ReadQueries(const Block<T>& b, int64_t lane,
   }
   const T* const queries =
       ReadRows<T>(b.problem.inputs.q, b.problem.QueryRow(b.task.b, b.task.h, i),
-                  count, dim, angles, b.rows);
+                  count, dim, angles, b.row_buffer);
   for (int64_t r = 0; r < Lanes<T>(); ++r) {
-    rows[r] = r < count ? queries + r * dim : b.rows + count * dim;
+    rows[r] = r < count ? queries + r * dim : b.row_buffer + count * dim;
   }
-  if (count < Lanes<T>()) std::fill_n(b.rows + count * dim, dim, T(0));
+  if (count < Lanes<T>()) std::fill_n(b.row_buffer + count * dim, dim, T(0));
 }
 
-// norms_: of each packed query.
+// Sets b.query_norms to the Euclidean norms of the packed queries.
 template <typename T>
-void MeasureQueries(Block<T>& b) {
+void ComputeQueryNorms(Block<T>& b) {
   constexpr Tag<T> d;
   for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
     auto sum = hn::Zero(d);
@@ -55,11 +56,12 @@ void MeasureQueries(Block<T>& b) {
       const auto x = hn::Load(d, b.queries + c * kBlock<T> + lane);
       sum = hn::MulAdd(x, x, sum);
     }
-    hn::Store(hn::Sqrt(sum), d, b.norms + lane);
+    hn::Store(hn::Sqrt(sum), d, b.query_norms + lane);
   }
 }
 
-// queries_: [D, kBlock], rotated and scaled; lanes without a query are zero.
+// Sets b.queries, [D, kBlock], to the rotated and scaled queries. The scale
+// includes log2(e), so that scores are in units of log2, or 1 / softcap.
 template <typename T>
 void PackQueries(Block<T>& b) {
   const int64_t dim = b.problem.dim;
@@ -70,7 +72,7 @@ void PackQueries(Block<T>& b) {
     ReadQueries<T>(b, lane, rows);
     RowsToColumns<T>(rows, dim, factor, kBlock<T>, b.queries + lane);
   }
-  if (b.task.prune) MeasureQueries(b);
+  if (b.task.prune) ComputeQueryNorms(b);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

@@ -1,5 +1,10 @@
-// Tiles taken in passing: scores become probabilities before they leave the
-// registers, relative to a maximum that hardly ever has to change.
+// Fused tiles: scores are turned into probabilities while they are in
+// registers, relative to the running maximum of earlier tiles.
+//
+// A fused tile does not update the maximum, which makes it cheaper than a step
+// of the online softmax. The first maximum is an estimate from a few keys. If
+// the probabilities of a tile become too large, or NaN, the tile is processed
+// again, unfused; sums and output have not been changed by then.
 //
 // Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_TILED_FUSED_TILE_INL_H_) == \
@@ -19,166 +24,187 @@
 
 #include "core/attention/tiled/block-inl.h"
 #include "core/attention/tiled/block_output-inl.h"
-#include "core/attention/tiled/tile_scores-inl.h"
 #include "core/attention/tiled/tile-inl.h"
+#include "core/attention/tiled/tile_scores-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// After the maxima have changed.
+// Updates minus_max and has_finite_maxima after the maxima have changed.
 template <typename T>
-void LookForMaxima(Block<T>& b) {
+void UpdateMaxima(Block<T>& b) {
   constexpr Tag<T> d;
-  b.has_maxima = true;
+  b.has_finite_maxima = true;
   for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
     const auto max = hn::Load(d, b.running.max + lane);
     hn::Store(hn::Neg(max), d, b.running.minus_max + lane);
-    b.has_maxima &= hn::AllTrue(d, hn::IsFinite(max));
+    b.has_finite_maxima &= hn::AllTrue(d, hn::IsFinite(max));
   }
 }
 
-// Whether the bias keeps the scores of these keys within 2^12 of those that are
-// nearest to each query.
+// Whether the biases of these keys, relative to the reference of the block and
+// in units of log2, lie within [-12, 12].
 template <typename T>
-bool IsLevel(Block<T>& b, const Tile& keys) {
-  if (b.problem.bias == nullptr || b.problem.bias->is_small()) return true;
-  const T* const diagonal = Diagonal(b, keys);
-  if (diagonal == nullptr) return false;
-  const T* const first = diagonal - (keys.count - 1);
-  return std::all_of(first, diagonal + b.lanes,
+bool HasSmallBias(Block<T>& b, const Tile& keys) {
+  if (b.problem.bias == nullptr || b.problem.bias->is_bounded()) return true;
+  const T* const biases = ToeplitzBias(b, keys);
+  if (biases == nullptr) return false;
+  const T* const first = biases - (keys.count - 1);
+  return std::all_of(first, biases + b.lanes,
                      [](T bias) { return std::abs(bias) <= 12; });
 }
 
-// A maximum to begin with: the best of four keys, no further from the true one
-// than ordinary scores are from each other. Not where a steep bias keeps them
-// apart, nor where a query sees none of the four.
+// Estimates the first running maxima by the scores of one group of keys near
+// the queries. The estimate differs from the true maximum by no more than
+// scores usually differ. Leaves the maxima at -inf if the bias of these keys is
+// large, or if a query sees none of them.
 template <typename T>
-void GuessMaxima(Block<T>& b) {
+void EstimateMaxima(Block<T>& b) {
   constexpr Tag<T> d;
-  if (b.inner.empty()) return;
-  const int64_t last = std::clamp(b.problem.query_offset + b.task.first_query,
-                                  b.inner.first, b.inner.last - 1);
-  const int64_t first = std::max(b.visible.first, last) / kGroup * kGroup;
-  const Tile four{first / kTileKeys, first,
-                  std::min(kGroup, b.visible.last - first)};
-  if (!IsLevel(b, four)) return;
-  ComputeScores(b, four);
+  if (b.visible_to_all.empty()) return;
+  const int64_t nearest =
+      std::clamp(b.problem.query_offset + b.task.first_query,
+                 b.visible_to_all.begin, b.visible_to_all.end - 1);
+  const int64_t first =
+      std::max(b.visible_to_any.begin, nearest) / kGroup * kGroup;
+  const Tile sample{first / kTileKeys, first,
+                    std::min(kGroup, b.visible_to_any.end - first)};
+  if (!HasSmallBias(b, sample)) return;
+  ComputeScores(b, sample);
   for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
     auto max = hn::Load(d, b.scores + lane);
-    for (int64_t j = 1; j < four.count; ++j) {
+    for (int64_t j = 1; j < sample.count; ++j) {
       max = hn::Max(hn::Load(d, b.scores + j * kBlock<T> + lane), max);
     }
     hn::Store(max, d, b.running.max + lane);
   }
-  LookForMaxima(b);
-  if (b.has_maxima) return;
+  UpdateMaxima(b);
+  if (b.has_finite_maxima) return;
   std::fill_n(b.running.max, b.lanes, -std::numeric_limits<T>::infinity());
 }
 
-// Some keys of a tile, whole groups but for the tile's last, and the lanes of
-// the queries that see any of them, in whole vectors.
-struct Part {
+// Some keys of a tile and the lanes [lane, end_lane) of the queries that see at
+// least one of them. Keys are whole groups, except for the last group of a
+// tile; lanes are whole vectors.
+struct LaneSlice {
   Tile keys;
   int64_t lane = 0;
-  int64_t last_lane = 0;
-  bool everything = false;  // whether those see all of the keys
+  int64_t end_lane = 0;
+  bool fully_visible = false;  // whether all lanes see all keys
 };
 
-// So many keys are looked at together where queries see different ones.
+// Keys of one slice where queries see different keys.
 template <typename T>
 constexpr int64_t kSliceKeys = std::max(Lanes<T>(), kGroup);
 
+// The slice of the keys [begin, end) of a tile.
 template <typename T>
-Part SliceOf(const Block<T>& b, const Tile& tile, int64_t first, int64_t last) {
-  const auto sees = [&](int64_t lane) {
-    return b.VisibleKeys(lane + Lanes<T>() - 1).last > first &&
-           b.VisibleKeys(lane).first < last;
+LaneSlice MakeSlice(const Block<T>& b, const Tile& tile, int64_t begin,
+                    int64_t end) {
+  // Whether a query of the vector that begins at `lane` sees a key.
+  const auto has_visible = [&](int64_t lane) {
+    return b.VisibleKeys(lane + Lanes<T>() - 1).end > begin &&
+           b.VisibleKeys(lane).begin < end;
   };
   int64_t lane = 0;
-  int64_t last_lane = b.lanes;
-  while (lane < last_lane && !sees(lane)) lane += Lanes<T>();
-  while (lane < last_lane && !sees(last_lane - Lanes<T>())) {
-    last_lane -= Lanes<T>();
+  int64_t end_lane = b.lanes;
+  while (lane < end_lane && !has_visible(lane)) lane += Lanes<T>();
+  while (lane < end_lane && !has_visible(end_lane - Lanes<T>())) {
+    end_lane -= Lanes<T>();
   }
-  return {tile.From(first, last), lane, last_lane, false};
+  return {tile.Subrange(begin, end), lane, end_lane, false};
 }
 
-// body(part): what every query sees as one part, what is before and behind it
-// slice by slice.
+// Calls body(slice) for the slices of a tile. The keys that every query sees
+// form one slice; the keys before and after them are split into slices of
+// kSliceKeys.
 template <typename T, typename Body>
-void ForEachPart(const Block<T>& b, const Tile& tile, const Body& body) {
-  const int64_t end = tile.first + tile.count;
-  int64_t first = std::clamp(RoundUp(b.inner.first, kGroup), tile.first, end);
-  int64_t last = std::clamp(b.inner.last / kGroup * kGroup, tile.first, end);
-  if (last == end) last = last / kGroup * kGroup;
-  if (first >= last) first = last = end;
-  const auto slices = [&](int64_t from, int64_t to) HWY_ATTR {
+void ForEachSlice(const Block<T>& b, const Tile& tile, const Body& body) {
+  const int64_t tile_end = tile.first + tile.count;
+  int64_t begin =
+      std::clamp(RoundUp(b.visible_to_all.begin, kGroup), tile.first, tile_end);
+  int64_t end =
+      std::clamp(b.visible_to_all.end / kGroup * kGroup, tile.first, tile_end);
+  if (end == tile_end) end = end / kGroup * kGroup;
+  if (begin >= end) begin = end = tile_end;
+  const auto split = [&](int64_t from, int64_t to) HWY_ATTR {
     for (int64_t n = from; n < to; n += kSliceKeys<T>) {
-      const Part part = SliceOf(b, tile, n, std::min(n + kSliceKeys<T>, to));
-      if (part.lane < part.last_lane) body(part);
+      const LaneSlice slice =
+          MakeSlice(b, tile, n, std::min(n + kSliceKeys<T>, to));
+      if (slice.lane < slice.end_lane) body(slice);
     }
   };
-  slices(tile.first, first);
-  if (first < last) body(Part{tile.From(first, last), 0, b.lanes, true});
-  slices(last, end);
+  split(tile.first, begin);
+  if (begin < end) {
+    body(LaneSlice{tile.Subrange(begin, end), 0, b.lanes, true});
+  }
+  split(end, tile_end);
 }
 
-template <int kCount, typename T, typename Shows>
-void TakeProbabilities(Block<T>& b, const Part& part, const Terms<T>& terms,
-                       const Shows& shows) {
-  const Tile& keys = part.keys;
-  TakeProbabilities<T, kCount>(
-      b.queries + part.lane, b.task.head.keys + keys.first * b.problem.dim,
-      b.problem.dim, keys.count, terms.From(part.lane, keys.row),
-      b.running.minus_max + part.lane, shows, b.tile_sums + part.lane,
-      b.scores + keys.row * kBlock<T> + part.lane);
+// Computes the probabilities of a slice; see tile-inl.h.
+template <int kCount, typename T, typename ApplyMask>
+void ComputeProbabilities(Block<T>& b, const LaneSlice& slice,
+                          const TermView<T>& terms,
+                          const ApplyMask& apply_mask) {
+  const Tile& keys = slice.keys;
+  ComputeProbabilities<T, kCount>(
+      b.queries + slice.lane, b.task.head.keys + keys.first * b.problem.dim,
+      b.problem.dim, keys.count, terms.From(slice.lane, keys.row),
+      b.running.minus_max + slice.lane, apply_mask, b.tile_sums + slice.lane,
+      b.scores + keys.row * kBlock<T> + slice.lane);
 }
 
-// What every query of the part sees.
+// Computes the probabilities of a slice whose keys are visible to all lanes.
 template <int kCount, typename T>
-void TakeWhole(Block<T>& b, const Part& part, const Terms<T>& terms) {
-  TakeProbabilities<kCount>(
-      b, part, terms, [](int, int64_t, Vector<T> p) HWY_ATTR { return p; });
+void ProcessFullSlice(Block<T>& b, const LaneSlice& slice,
+                      const TermView<T>& terms) {
+  ComputeProbabilities<kCount>(
+      b, slice, terms, [](int, int64_t, Vector<T> p) HWY_ATTR { return p; });
 }
 
-// Each query sees an interval of its own.
+// Computes the probabilities of a slice in which each query sees an interval of
+// keys.
 template <int kCount, typename T>
-void TakeIntervals(Block<T>& b, const Part& part, const Terms<T>& terms) {
+void ProcessIntervalSlice(Block<T>& b, const LaneSlice& slice,
+                          const TermView<T>& terms) {
   constexpr Tag<T> d;
-  const T* const first = b.first + part.lane;
-  const T* const last = b.last + part.lane;
-  TakeProbabilities<kCount>(
-      b, part, terms, [&](int v, int64_t j, Vector<T> p) HWY_ATTR {
-        const auto key = hn::Set(d, static_cast<T>(part.keys.row + j));
-        const auto sees =
-            hn::And(hn::Ge(key, hn::Load(d, first + v * Lanes<T>())),
-                    hn::Lt(key, hn::Load(d, last + v * Lanes<T>())));
-        return hn::IfThenElseZero(sees, p);
+  const T* const begin = b.visible_begin + slice.lane;
+  const T* const end = b.visible_end + slice.lane;
+  ComputeProbabilities<kCount>(
+      b, slice, terms, [&](int v, int64_t j, Vector<T> p) HWY_ATTR {
+        const auto key = hn::Set(d, static_cast<T>(slice.keys.row + j));
+        const auto visible =
+            hn::And(hn::Ge(key, hn::Load(d, begin + v * Lanes<T>())),
+                    hn::Lt(key, hn::Load(d, end + v * Lanes<T>())));
+        return hn::IfThenElseZero(visible, p);
       });
 }
 
-// What is not to be seen has -inf among the terms.
+// Computes the probabilities of a slice whose hidden keys have a term of -inf.
 template <int kCount, typename T>
-void TakeUnhidden(Block<T>& b, const Part& part, const Terms<T>& terms) {
+void ProcessMaskedSlice(Block<T>& b, const LaneSlice& slice,
+                        const TermView<T>& terms) {
   constexpr Tag<T> d;
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
-  const Terms<T> own = terms.From(part.lane, part.keys.row);
-  TakeProbabilities<kCount>(
-      b, part, terms, [&](int v, int64_t j, Vector<T> p) HWY_ATTR {
-        const T* const term = own.first + j * own.stride + v * Lanes<T>();
+  const TermView<T> slice_terms = terms.From(slice.lane, slice.keys.row);
+  ComputeProbabilities<kCount>(
+      b, slice, terms, [&](int v, int64_t j, Vector<T> p) HWY_ATTR {
+        const T* const term =
+            slice_terms.first + j * slice_terms.stride + v * Lanes<T>();
         return hn::IfThenZeroElse(hn::Eq(hn::LoadU(d, term), hidden), p);
       });
 }
 
-// Adds what the tile sums to, unless that is too much, or NaN.
+// Adds the sums of a tile to the running sums and returns true, or returns
+// false if a sum exceeds kMaxFusedSum or is NaN.
 template <typename T>
 bool AddSums(Block<T>& b) {
   constexpr Tag<T> d;
-  const auto most = hn::Set(d, T(kMostInPassing));
+  const auto max_sum = hn::Set(d, T(kMaxFusedSum));
   for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
     const auto sum = hn::Load(d, b.tile_sums + lane);
-    if (!hn::AllTrue(d, hn::Le(sum, most))) return false;
+    if (!hn::AllTrue(d, hn::Le(sum, max_sum))) return false;
   }
   for (int64_t lane = 0; lane < b.lanes; lane += Lanes<T>()) {
     const auto sum = hn::Load(d, b.running.sum + lane);
@@ -188,42 +214,44 @@ bool AddSums(Block<T>& b) {
   return true;
 }
 
-// All that is added to the scores of a tile, -inf where a query does not see a
-// key, those included that fill up the last group.
+// Sets b.terms to the sum of all terms of a tile, including the Toeplitz bias
+// unless it is null, and returns a view of it. Hidden keys and the padding of
+// the last group get -inf.
 template <typename T>
-Terms<T> GatherTerms(Block<T>& b, const Tile& tile, const T* diagonal) {
+TermView<T> GatherTerms(Block<T>& b, const Tile& tile, const T* bias) {
   constexpr T kHidden = -std::numeric_limits<T>::infinity();
-  FillAdded(b, tile);
-  if (diagonal != nullptr) AddDiagonal(b, tile, diagonal, b.added);
-  if (!b.AllSee(tile)) HideOutside(b, tile, b.added);
-  const int64_t missing = RoundUp(tile.count, kGroup) - tile.count;
-  std::fill_n(b.added + tile.count * kBlock<T>, missing * kBlock<T>, kHidden);
-  return {b.added, kBlock<T>};
+  FillScoreTerms(b, tile);
+  if (bias != nullptr) AddToeplitzBias(b, tile, bias, b.terms);
+  if (!b.IsFullyVisible(tile)) HideInvisibleKeys(b, tile, b.terms);
+  const int64_t padding = RoundUp(tile.count, kGroup) - tile.count;
+  std::fill_n(b.terms + tile.count * kBlock<T>, padding * kBlock<T>, kHidden);
+  return {b.terms, kBlock<T>};
 }
 
-// Whether it did; if not, nothing has changed. `adds` says whether more is
-// added to scores than a bias by offset.
+// Processes a tile fused. Returns false, without having changed sums or output,
+// if the probabilities are too large or NaN. `has_terms` says whether anything
+// other than a Toeplitz bias is added to the scores.
 template <typename T>
-bool TakeInPassing(Block<T>& b, const Tile& tile, bool adds) {
-  const T* const diagonal = Diagonal(b, tile);
-  const Terms<T> terms =
-      adds ? GatherTerms(b, tile, diagonal) : Terms<T>{diagonal, -1};
-  if (!adds && (!b.AllSee(tile) || tile.count % kGroup != 0)) {
-    FindFirstAndLast(b, tile);
+bool ProcessFusedTile(Block<T>& b, const Tile& tile, bool has_terms) {
+  const T* const bias = ToeplitzBias(b, tile);
+  const TermView<T> terms =
+      has_terms ? GatherTerms(b, tile, bias) : TermView<T>{bias, -1};
+  if (!has_terms && (!b.IsFullyVisible(tile) || tile.count % kGroup != 0)) {
+    FindVisibleRanges(b, tile);
   }
   std::fill_n(b.tile_sums, b.lanes, T(0));
-  ForEachPart(b, tile, [&](const Part& part) HWY_ATTR {
-    WithVectors((part.last_lane - part.lane) / Lanes<T>(),
-                [&](auto vectors) HWY_ATTR {
-                  constexpr int kCount = decltype(vectors)::value;
-                  if (adds) return TakeUnhidden<kCount>(b, part, terms);
-                  part.everything ? TakeWhole<kCount>(b, part, terms)
-                                  : TakeIntervals<kCount>(b, part, terms);
-                });
+  ForEachSlice(b, tile, [&](const LaneSlice& slice) HWY_ATTR {
+    WithVectors(
+        (slice.end_lane - slice.lane) / Lanes<T>(), [&](auto vectors) HWY_ATTR {
+          constexpr int kCount = decltype(vectors)::value;
+          if (has_terms) return ProcessMaskedSlice<kCount>(b, slice, terms);
+          slice.fully_visible ? ProcessFullSlice<kCount>(b, slice, terms)
+                              : ProcessIntervalSlice<kCount>(b, slice, terms);
+        });
   });
   if (!AddSums(b)) return false;
-  ForEachPart(b, tile, [&](const Part& part) HWY_ATTR {
-    AccumulateValues(b, part.keys, part.lane, part.last_lane);
+  ForEachSlice(b, tile, [&](const LaneSlice& slice) HWY_ATTR {
+    AccumulateValues(b, slice.keys, slice.lane, slice.end_lane);
   });
   return true;
 }

@@ -1,6 +1,7 @@
 // Packs a tile of keys and values into the order in which the inner loops read
-// them, compiled for every instruction set that pays and chosen at run time.
-// Numbers are converted and keys rotated on the way, a few rows at a time.
+// them. Rows are converted to the type of the kernel, and keys are rotated, a
+// few rows at a time. Compiled for several instruction sets; the best one is
+// chosen at run time.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -25,8 +26,9 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
+// Squared Euclidean norm of a row.
 template <typename T>
-T SquareSum(const T* row, int64_t count) {
+T SumOfSquares(const T* row, int64_t count) {
   constexpr Tag<T> d;
   auto sum = hn::Zero(d);
   int64_t c = 0;
@@ -39,21 +41,20 @@ T SquareSum(const T* row, int64_t count) {
   return total;
 }
 
-// The largest of the numbers without their signs; infinite if one is not
-// finite.
+// The largest absolute element of a row; infinite if an element is not finite.
 template <typename T>
-T LargestMagnitude(const T* row, int64_t count) {
+T MaxAbs(const T* row, int64_t count) {
   constexpr Tag<T> d;
-  auto largest = hn::Zero(d);
-  auto finite = hn::Eq(largest, largest);
-  const auto most = hn::Set(d, std::numeric_limits<T>::max());
+  auto max = hn::Zero(d);
+  auto finite = hn::Eq(max, max);
+  const auto max_finite = hn::Set(d, std::numeric_limits<T>::max());
   int64_t c = 0;
   for (; c + Lanes<T>() <= count; c += Lanes<T>()) {
     const auto x = hn::Abs(hn::LoadU(d, row + c));
-    finite = hn::And(finite, hn::Le(x, most));
-    largest = hn::Max(largest, x);
+    finite = hn::And(finite, hn::Le(x, max_finite));
+    max = hn::Max(max, x);
   }
-  T result = hn::AllTrue(d, finite) ? hn::GetLane(hn::MaxOfLanes(d, largest))
+  T result = hn::AllTrue(d, finite) ? hn::GetLane(hn::MaxOfLanes(d, max))
                                     : std::numeric_limits<T>::infinity();
   for (; c < count; ++c) {
     result = std::isfinite(row[c]) ? std::max(result, std::abs(row[c]))
@@ -62,7 +63,7 @@ T LargestMagnitude(const T* row, int64_t count) {
   return result;
 }
 
-// columns[c, 0 .. 3] = rows[0 .. 3][c]; columns: [count, 4].
+// Sets columns[c, r] = rows[r][c] for four rows. columns: [count, 4].
 template <typename T>
 HWY_INLINE void Interleave(const T* const (&rows)[kGroup], int64_t count,
                            T* HWY_RESTRICT columns) {
@@ -78,15 +79,22 @@ HWY_INLINE void Interleave(const T* const (&rows)[kGroup], int64_t count,
   }
 }
 
-// columns[c / 4, 0 .. rows - 1, c % 4] = rows[0 .. rows - 1][c], as many rows
-// as a vector has blocks, and whole vectors of columns; columns: [columns / 4,
-// stride / 4, 4]. Returns how many columns that were.
-// Keeps the largest number without its sign, and makes NaN of `finite` if one
-// is not finite.
+// Largest absolute element and finiteness of the elements added so far, per
+// lane.
 template <typename T>
-HWY_INLINE int64_t PackFours(const T* const* rows, int64_t count,
-                             int64_t stride, T* HWY_RESTRICT columns,
-                             Vector<T>& largest, Vector<T>& finite) {
+struct ElementRange {
+  Vector<T> max_abs;
+  Vector<T> finite;  // 0, or NaN if an element was not finite
+};
+
+// Sets columns[c / 4, r, c % 4] = rows[r][c] for as many rows as a vector has
+// blocks and for all c in whole vectors. columns: [count / 4, stride / 4, 4].
+// Returns the number of columns that were packed, and adds their elements to
+// `range`.
+template <typename T>
+HWY_INLINE int64_t PackGroups(const T* const* rows, int64_t count,
+                              int64_t stride, T* HWY_RESTRICT columns,
+                              ElementRange<T>& range) {
   constexpr Tag<T> d;
   constexpr int64_t kRows = kBlockCount<T>;
   int64_t c = 0;
@@ -94,8 +102,8 @@ HWY_INLINE int64_t PackFours(const T* const* rows, int64_t count,
     Vector<T> x[kRows];
     for (int64_t r = 0; r < kRows; ++r) {
       x[r] = hn::LoadU(d, rows[r] + c);
-      largest = hn::Max(largest, hn::Abs(x[r]));
-      finite = hn::MulAdd(x[r], hn::Zero(d), finite);
+      range.max_abs = hn::Max(range.max_abs, hn::Abs(x[r]));
+      range.finite = hn::MulAdd(x[r], hn::Zero(d), range.finite);
     }
     TransposeBlocks<T>(x, 1);
     for (int64_t r = 0; r < kRows; ++r) {
@@ -105,12 +113,13 @@ HWY_INLINE int64_t PackFours(const T* const* rows, int64_t count,
   return c;
 }
 
+// Implementation of PackTile().
 template <typename T>
 class TilePacker {
  public:
   explicit TilePacker(const PackTask<T>& task)
       : task_(task), problem_(*task.problem) {
-    own_ = ScratchArena<T>(problem_).Take(
+    buffer_ = ScratchArena<T>(problem_).Allocate(
         kGroup * std::max(problem_.dim, problem_.value_dim));
   }
 
@@ -122,25 +131,25 @@ class TilePacker {
  private:
   void PackKeys() {
     const int64_t dim = problem_.dim;
-    T largest_square = 0;
+    T max_square = 0;
     for (int64_t n = 0; n < task_.count; n += kGroup) {
       const int64_t count = std::min(kGroup, task_.count - n);
       const T* const keys = Keys(task_.first + n, count);
       const T* rows[kGroup];
       for (int64_t r = 0; r < kGroup; ++r) {
         rows[r] = r < count ? keys + r * dim : Zeros(r);
-        if (task_.measure) {
-          const T square = SquareSum(rows[r], dim);
-          largest_square = std::isnan(square)
-                               ? std::numeric_limits<T>::infinity()
-                               : std::max(largest_square, square);
+        if (task_.compute_bound) {
+          const T square = SumOfSquares(rows[r], dim);
+          max_square = std::isnan(square) ? std::numeric_limits<T>::infinity()
+                                          : std::max(max_square, square);
         }
       }
       Interleave<T>(rows, dim, task_.keys + n * dim);
     }
-    task_.facts->up_to_here.key_norm = std::sqrt(double{largest_square});
+    task_.info->prefix_bound.max_key_norm = std::sqrt(double{max_square});
   }
 
+  // The rotated keys [j, j + count).
   const T* Keys(int64_t j, int64_t count) const {
     RowAngles<T> angles;
     if (problem_.rotation) {
@@ -148,42 +157,45 @@ class TilePacker {
       angles = {&*problem_.rotation, task_.cos + angle, task_.sin + angle};
     }
     return ReadRows<T>(problem_.inputs.k, problem_.KeyRow(0, task_.head, j),
-                       count, problem_.dim, angles, own_);
+                       count, problem_.dim, angles, buffer_);
   }
 
-  // In place of the group's key r, which does not exist.
+  // A row of zeros that pads the last group, stored as row r of the buffer.
   const T* Zeros(int64_t r) const {
-    T* const row = own_ + r * problem_.dim;
+    T* const row = buffer_ + r * problem_.dim;
     std::fill_n(row, problem_.dim, T(0));
     return row;
   }
 
+  // The values of `count` keys, beginning with key n of the tile.
   const T* Values(int64_t n, int64_t count) const {
     return ReadRows<T>(problem_.inputs.v,
                        problem_.ValueRow(0, task_.head, task_.first + n), count,
-                       problem_.value_dim, {}, own_);
+                       problem_.value_dim, {}, buffer_);
   }
 
-  // Many at a time, where blocks of vectors are the fours of a row; as it turns
-  // out that a number is not finite, once more one by one.
+  // Packs several rows at a time if a group of columns is a block of a vector.
+  // If a value turns out not to be finite, all rows are packed again, one by
+  // one.
   void PackValues() {
-    T largest = 0;
+    T max = 0;
     int64_t n = 0;
-    if constexpr (kBlockNumbers<T> == kGroup) n = PackManyValues(&largest);
-    if (!std::isfinite(largest)) n = 0;
+    if constexpr (kBlockElements<T> == kGroup) n = PackValueRows(&max);
+    if (!std::isfinite(max)) n = 0;
     for (; n < task_.count; ++n) {
-      largest = std::max(largest, PackValue(n));
+      max = std::max(max, PackValue(n));
     }
-    task_.facts->irregular = !std::isfinite(largest);
-    task_.facts->up_to_here.value = largest;
+    task_.info->has_non_finite = !std::isfinite(max);
+    task_.info->prefix_bound.max_abs_value = max;
   }
 
-  // Returns how many keys' values.
-  int64_t PackManyValues(T* largest) {
+  // Packs the values of the first keys, several rows at a time, and raises
+  // `max` to their largest absolute element, or to infinity if one is not
+  // finite. Returns the number of keys.
+  int64_t PackValueRows(T* max) {
     constexpr Tag<T> d;
     constexpr int64_t kRows = kBlockCount<T>;
-    auto most = hn::Zero(d);
-    auto finite = hn::Zero(d);
+    ElementRange<T> range = {hn::Zero(d), hn::Zero(d)};
     int64_t n = 0;
     for (; n + kRows <= task_.count; n += kRows) {
       const T* const values = Values(n, kRows);
@@ -192,46 +204,49 @@ class TilePacker {
         rows[r] = values + r * problem_.value_dim;
       }
       const int64_t done =
-          PackFours<T>(rows, problem_.value_dim, task_.count * kGroup,
-                       task_.values + n * kGroup, most, finite);
+          PackGroups<T>(rows, problem_.value_dim, task_.count * kGroup,
+                        task_.values + n * kGroup, range);
       if (done == problem_.value_dim) continue;
       for (int64_t r = 0; r < kRows; ++r) {
-        *largest = std::max(*largest, PackColumns(rows[r], done, n + r));
+        *max = std::max(*max, PackColumns(rows[r], done, n + r));
       }
     }
-    const bool all = hn::AllTrue(d, hn::Eq(finite, finite));
-    *largest = std::max(*largest, all ? hn::GetLane(hn::MaxOfLanes(d, most))
-                                      : std::numeric_limits<T>::infinity());
+    const bool all_finite = hn::AllTrue(d, hn::Eq(range.finite, range.finite));
+    *max = std::max(*max, all_finite
+                              ? hn::GetLane(hn::MaxOfLanes(d, range.max_abs))
+                              : std::numeric_limits<T>::infinity());
     return n;
   }
 
-  // Values of key n from a column on; returns the largest without its sign.
+  // Packs the values of key n, beginning with `column`. Returns their largest
+  // absolute element, or infinity if one is not finite.
   T PackColumns(const T* row, int64_t column, int64_t n) {
     const int64_t dim = problem_.value_dim;
-    const T magnitude = LargestMagnitude(row + column, dim - column);
-    if (!std::isfinite(magnitude)) row = Finite(row);
+    const T max = MaxAbs(row + column, dim - column);
+    if (!std::isfinite(max)) row = ReplaceNonFinite(row);
     for (; column < dim; column += kGroup) {
       T* const to = task_.values + (column * task_.count + n * kGroup);
       const int64_t width = std::min(kGroup, dim - column);
       if (width < kGroup) std::fill_n(to, kGroup, T(0));
       std::copy_n(row + column, width, to);
     }
-    return magnitude;
+    return max;
   }
 
+  // Packs all values of key n; returns the same as PackColumns().
   T PackValue(int64_t n) { return PackColumns(Values(n, 1), 0, n); }
 
-  // The row with zeros for what is not finite.
-  const T* Finite(const T* row) const {
+  // Returns a copy of a row of values with zeros for non-finite elements.
+  const T* ReplaceNonFinite(const T* row) const {
     for (int64_t c = 0; c < problem_.value_dim; ++c) {
-      own_[c] = std::isfinite(row[c]) ? row[c] : T(0);
+      buffer_[c] = std::isfinite(row[c]) ? row[c] : T(0);
     }
-    return own_;
+    return buffer_;
   }
 
   const PackTask<T>& task_;
   const AttentionProblem& problem_;
-  T* own_;  // four rows
+  T* buffer_;  // kGroup rows of keys or values
 };
 
 void PackTileF32(const PackTask<float>& task) {

@@ -8,22 +8,23 @@ namespace locus {
 
 template <typename T>
 const T* ReadRows(const TensorView& tensor, int64_t element, int64_t count,
-                  int64_t dim, const RowAngles<T>& angles, T* own) {
+                  int64_t dim, const RowAngles<T>& angles, T* buffer) {
   const void* bytes = tensor.at(element);
   if (!IsArrayOf<T>(tensor.dtype, bytes)) {
-    ReadRow(tensor.dtype, bytes, count * dim, own);
-    bytes = own;
+    ReadRow(tensor.dtype, bytes, count * dim, buffer);
+    bytes = buffer;
   }
   if (angles.rotation == nullptr) return static_cast<const T*>(bytes);
-  Turn<T>({.rows = count,
-           .width = dim,
-           .pairs = angles.rotation->pair_count(),
-           .adjacent = angles.rotation->pairing == Rotation::Pairing::kAdjacent,
-           .cos = angles.cos,
-           .sin = angles.sin,
-           .input = bytes,
-           .output = own});
-  return own;
+  RotateRows<T>(
+      {.rows = count,
+       .width = dim,
+       .pairs = angles.rotation->pair_count(),
+       .adjacent = angles.rotation->pairing == Rotation::Pairing::kAdjacent,
+       .cos = angles.cos,
+       .sin = angles.sin,
+       .input = bytes,
+       .output = buffer});
+  return buffer;
 }
 
 template const float* ReadRows(const TensorView&, int64_t, int64_t, int64_t,

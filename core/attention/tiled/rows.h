@@ -1,4 +1,4 @@
-// Rows of queries, keys and values in the type that kernels compute in.
+// Reads rows of queries, keys and values in the type that kernels compute in.
 #pragma once
 
 #include <cstdint>
@@ -8,19 +8,21 @@
 
 namespace locus {
 
-// What turns rows on the way, if anything does.
+// Rotation of rows of queries or keys; none if `rotation` is null.
 template <typename T>
 struct RowAngles {
   const Rotation* rotation = nullptr;
-  // Of the first row on: [rows, pairs].
+  // Angles of the rows, [rows, pairs].
   const T* cos = nullptr;
   const T* sin = nullptr;
 };
 
-// `count` rows of `dim` numbers from an element of the tensor on, turned: where
-// they lie if they need no change, else in `own`, which has room for them.
+// Returns `count` rows of `dim` elements, beginning with `element` of the
+// tensor, converted to T and rotated. Rows that need no change are returned in
+// place, others are stored in `buffer`, which must have room for count * dim
+// elements.
 template <typename T>
 const T* ReadRows(const TensorView& tensor, int64_t element, int64_t count,
-                  int64_t dim, const RowAngles<T>& angles, T* own);
+                  int64_t dim, const RowAngles<T>& angles, T* buffer);
 
 }  // namespace locus

@@ -4,7 +4,7 @@
 
 namespace locus {
 
-void AddedTerms::Row(int64_t i, int64_t first, int64_t count,
+void ScoreTerms::Row(int64_t i, int64_t first, int64_t count,
                      double* values) const {
   if (with_bias_) {
     problem_.bias->Row(h_, problem_.query_positions[i], problem_.key_positions,
@@ -15,7 +15,7 @@ void AddedTerms::Row(int64_t i, int64_t first, int64_t count,
   if (problem_.mask) AddMask(i, first, count, values);
 }
 
-void AddedTerms::AddMask(int64_t i, int64_t first, int64_t count,
+void ScoreTerms::AddMask(int64_t i, int64_t first, int64_t count,
                          double* values) const {
   constexpr double kHidden = -std::numeric_limits<double>::infinity();
   const Mask& mask = *problem_.mask;
@@ -31,26 +31,26 @@ void AddedTerms::AddMask(int64_t i, int64_t first, int64_t count,
     }
     return;
   }
-  constexpr int64_t kPiece = 64;
-  double terms[kPiece];
-  for (int64_t start = 0; start < count; start += kPiece) {
-    const int64_t size = std::min(kPiece, count - start);
+  constexpr int64_t kBufferSize = 64;
+  double terms[kBufferSize];
+  for (int64_t start = 0; start < count; start += kBufferSize) {
+    const int64_t size = std::min(kBufferSize, count - start);
     ReadRow(mask.tensor.dtype, row + start * SizeOf(mask.tensor.dtype), size,
             terms);
     for (int64_t j = 0; j < size; ++j) values[start + j] += terms[j];
   }
 }
 
-double AddedTerms::Largest(int64_t i, const KeyInterval& keys) const {
-  constexpr int64_t kPiece = 256;
-  double values[kPiece];
-  double largest = -std::numeric_limits<double>::infinity();
-  for (int64_t first = keys.first; first < keys.last; first += kPiece) {
-    const int64_t count = std::min(kPiece, keys.last - first);
+double ScoreTerms::Max(int64_t i, const KeyInterval& keys) const {
+  constexpr int64_t kBufferSize = 256;
+  double values[kBufferSize];
+  double max = -std::numeric_limits<double>::infinity();
+  for (int64_t first = keys.begin; first < keys.end; first += kBufferSize) {
+    const int64_t count = std::min(kBufferSize, keys.end - first);
     Row(i, first, count, values);
-    for (int64_t j = 0; j < count; ++j) largest = std::max(largest, values[j]);
+    for (int64_t j = 0; j < count; ++j) max = std::max(max, values[j]);
   }
-  return std::isfinite(largest) ? largest : 0;
+  return std::isfinite(max) ? max : 0;
 }
 
 }  // namespace locus

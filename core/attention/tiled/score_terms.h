@@ -1,5 +1,5 @@
-// What is added to scores one by one: a mask, and a bias that no table by
-// offset can hold.
+// Terms that are added to individual scores: a mask, and a bias that is not
+// applied by offset.
 #pragma once
 
 #include <cmath>
@@ -11,22 +11,25 @@
 
 namespace locus {
 
-// The terms of one head, in double and in nats; -inf hides.
-class AddedTerms {
+// The score terms of one head, in double and in units of ln; -inf hides a key.
+// Kernels use this class where no vectorised code applies.
+class ScoreTerms {
  public:
-  AddedTerms(const AttentionProblem& problem, int64_t b, int64_t h,
+  ScoreTerms(const AttentionProblem& problem, int64_t b, int64_t h,
              bool with_bias)
       : problem_(problem), b_(b), h_(h), with_bias_(with_bias) {}
 
-  // Of query i and keys first .. first + count - 1.
+  // Sets values[0 .. count) to the terms of query i and keys first, first + 1,
+  // ...
   void Row(int64_t i, int64_t first, int64_t count, double* values) const;
-  // The largest over some keys of query i; 0 if that is not finite.
-  double Largest(int64_t i, const KeyInterval& keys) const;
+  // The largest term of query i over some keys, or 0 if it is not finite.
+  double Max(int64_t i, const KeyInterval& keys) const;
 
-  // Whether terms can be so large that they are taken relative to the largest.
+  // Whether terms can be so large that they must be made relative to a
+  // reference before they are rounded to single precision.
   static bool CanBeLarge(const AttentionProblem& problem, bool with_bias) {
     if (problem.mask && problem.mask->tensor.dtype != DType::kBool) return true;
-    return with_bias && !problem.bias->is_small();
+    return with_bias && !problem.bias->is_bounded();
   }
 
  private:
@@ -38,12 +41,13 @@ class AddedTerms {
   const bool with_bias_;
 };
 
-// A term relative to another, in units of log2. Only -inf hides; a number too
-// small for T does not become one.
+// Converts a term to a difference from `reference`, in units of log2. Only a
+// term of -inf hides a key: a finite difference below the range of T is
+// clamped.
 template <typename T>
-T RelativeTerm(double term, double shift) {
+T RelativeTerm(double term, double reference) {
   if (std::isinf(term)) return static_cast<T>(term);
-  const double relative = (term - shift) * kLog2E;
+  const double relative = (term - reference) * kLog2E;
   constexpr double kLowest = std::numeric_limits<T>::lowest();
   return static_cast<T>(relative < kLowest ? kLowest : relative);
 }

@@ -5,7 +5,8 @@
 namespace locus {
 namespace {
 
-constexpr int64_t kKeptBytes = int64_t{4} << 20;
+// Larger scratch memory is freed after a block.
+constexpr int64_t kMaxKeptBytes = int64_t{4} << 20;
 
 struct Buffer {
   AlignedBuffer<char> bytes;
@@ -22,7 +23,7 @@ Buffer& ThreadBuffer() {
 char* ThreadScratch(int64_t bytes) {
   Buffer& buffer = ThreadBuffer();
   if (bytes > buffer.size) {
-    buffer = Buffer();  // not both at once
+    buffer = Buffer();  // frees the old memory before it allocates
     buffer = Buffer{AlignedBuffer<char>(bytes), bytes};
   }
   return buffer.bytes.get();
@@ -30,7 +31,7 @@ char* ThreadScratch(int64_t bytes) {
 
 void TrimThreadScratch() {
   Buffer& buffer = ThreadBuffer();
-  if (buffer.size > kKeptBytes) buffer = Buffer();
+  if (buffer.size > kMaxKeptBytes) buffer = Buffer();
 }
 
 }  // namespace locus

@@ -1,4 +1,4 @@
-// Working memory of one thread, kept from block to block.
+// Scratch memory that each thread keeps between blocks.
 #pragma once
 
 #include <cstddef>
@@ -9,25 +9,27 @@
 
 namespace locus {
 
-// At least `bytes` bytes, aligned for any vector, of this thread's own. What it
-// held before is gone; it is valid until this thread asks again.
+// Returns at least `bytes` bytes of memory of the calling thread, aligned for
+// any vector. The contents are undefined. The memory stays valid until the
+// thread calls ThreadScratch() or TrimThreadScratch() again.
 char* ThreadScratch(int64_t bytes);
 
-// Gives back what only a giant head needed; keeps what an ordinary one takes.
+// Frees the scratch memory of the calling thread if it is unusually large.
 void TrimThreadScratch();
 
-// Hands out pieces of the thread's scratch, each aligned for any vector.
+// Bump allocator over the scratch memory of the calling thread. All arrays are
+// aligned for any vector and share the lifetime of the scratch memory.
 template <typename T>
 class ScratchArena {
  public:
   explicit ScratchArena(const AttentionProblem& problem)
       : next_(ThreadScratch(BlockScratchBytes(problem))) {}
 
-  T* Take(int64_t count) {
-    T* const piece = reinterpret_cast<T*>(next_);
+  T* Allocate(int64_t count) {
+    T* const array = reinterpret_cast<T*>(next_);
     next_ += RoundUp(count * static_cast<int64_t>(sizeof(T)),
                      AlignedBuffer<char>::kAlignment);
-    return piece;
+    return array;
   }
 
  private:

@@ -1,7 +1,8 @@
-// The inner loops of the tiled kernel, for one instruction set.
+// Inner loops of the tiled kernel: matrix products, online softmax, rescaling.
 //
-// Included once for each target by Highway's machinery; see foreach_target.h.
-#if defined(LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+// Included once for each target; see core/simd/simd.h.
+#if defined(LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_
 #undef LOCUS_CORE_ATTENTION_TILED_TILE_INL_H_
 #else
@@ -23,20 +24,22 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// Vectors of queries in a block: as many as leave a register for each of
-// 4 x kVectors sums, the queries, and one broadcast key.
+// Vectors of queries in a block. The 4 x kVectors sums, kVectors vectors of
+// queries and one broadcast key element must fit into the vector registers.
 #if HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM_A64
 inline constexpr int kVectors = 4;
 #else
 inline constexpr int kVectors = 3;
 #endif
 
+// Number of queries in a full block.
 template <typename T>
 constexpr int64_t BlockQueries() {
   return kVectors * Lanes<T>();
 }
 
-// Calls body with the number of vectors as a constant.
+// Calls body(std::integral_constant<int, count>()), so that the number of
+// vectors is a compile-time constant in the inner loops.
 template <typename Body>
 HWY_INLINE void WithVectors(int64_t count, const Body& body) {
   static_assert(kVectors <= 4);
@@ -52,8 +55,10 @@ HWY_INLINE void WithVectors(int64_t count, const Body& body) {
   }
 }
 
-// done(g, v, init(g, v) + sum over n of left[n, v] * right[n, g]), where v is a
-// vector of queries and g one of four keys or value columns.
+// Matrix product by rank-one updates. Computes
+//   sum(g, v) = init(g, v) + sum over n of left[n, v] * right[n, g]
+// and calls done(g, v, sum(g, v)), where v is one of kCount vectors of queries
+// and g one of four keys or value columns.
 // left: [count, BlockQueries]; right: [count, 4].
 template <typename T, int kCount, typename Init, typename Done>
 HWY_INLINE void RankOneUpdates(const T* HWY_RESTRICT left,
@@ -65,7 +70,7 @@ HWY_INLINE void RankOneUpdates(const T* HWY_RESTRICT left,
   for (int g = 0; g < kGroup; ++g) {
     for (int v = 0; v < kCount; ++v) sum[g][v] = init(g, v);
   }
-  // Unrolled less, the loop takes up to twice as long on some processors.
+  // With less unrolling the loop takes up to twice as long on some processors.
 #pragma GCC unroll 8
   for (int64_t n = 0; n < count; ++n) {
     Vector<T> x[kCount];
@@ -79,7 +84,8 @@ HWY_INLINE void RankOneUpdates(const T* HWY_RESTRICT left,
       }
     }
   }
-  // Unrolled late, as compilers do on their own, sums go through memory.
+  // Without the pragmas compilers unroll these loops so late that the sums are
+  // spilled to memory.
 #pragma GCC unroll 4
   for (int g = 0; g < kGroup; ++g) {
 #pragma GCC unroll 4
@@ -87,78 +93,83 @@ HWY_INLINE void RankOneUpdates(const T* HWY_RESTRICT left,
   }
 }
 
-// The running softmax of a block, per query.
+// State of the online softmax of a block, one element per query. Scores are in
+// units of log2.
 template <typename T>
 struct RunningSoftmax {
-  T* max;        // what scores are relative to, in units of log2; -inf at first
-  T* sum;        // of 2^(score - max)
-  T* fade;       // what earlier sums are multiplied by after this tile
-  T* minus_max;  // -max once every query has a finite one
+  T* max;         // m: reference of the exponents; initially -inf
+  T* sum;         // l: sum of 2^(score - max)
+  T* correction;  // 2^(old max - new max) of the last tile
+  T* minus_max;   // -max; valid if every query has a finite maximum
 };
 
-// What a query's probabilities of one tile may sum to, if they are relative to
-// the maximum so far. Ordinary data never gets there, and such sums lose no
-// digit.
-inline constexpr int kMostInPassing = 1 << 20;
+// Maximum sum of a query's probabilities in a fused tile. Fused tiles use the
+// maximum of earlier tiles, so probabilities can exceed 1. Typical data stays
+// far below this limit, and sums up to it lose no precision.
+inline constexpr int kMaxFusedSum = 1 << 20;
 
-// What is added to scores: that of lane and key j at j * stride + lane, if
-// there is anything.
+// View of terms that are added to scores: the term of key j and lane `lane` is
+// first[j * stride + lane]. Empty if first is null.
 template <typename T>
-struct Terms {
+struct TermView {
   const T* first = nullptr;
   int64_t stride = 0;
 
-  // From another lane and key on.
-  Terms From(int64_t lane, int64_t key) const {
+  // The view that begins at another lane and key.
+  TermView From(int64_t lane, int64_t key) const {
     if (first == nullptr) return {};
     return {first + key * stride + lane, stride};
   }
 };
 
-// Scores of some keys turned into 2^(score - max) in passing: [key_count,
-// BlockQueries] for kCount vectors of queries; key_count is a multiple of 4.
-// Adds them up in `sums`, which exceed kMostInPassing, or are NaN, if a score
-// is far above the maximum so far, or NaN. `terms` are added to the scores.
-// shows(v, j, p) is what a query of vector v sees of key j: p or 0.
-template <typename T, int kCount, typename Shows>
-HWY_INLINE void TakeProbabilities(const T* HWY_RESTRICT queries,
-                                  const T* HWY_RESTRICT keys, int64_t dim,
-                                  int64_t key_count, const Terms<T>& terms,
-                                  const T* HWY_RESTRICT minus_max,
-                                  const Shows& shows, T* HWY_RESTRICT sums,
-                                  T* HWY_RESTRICT probabilities) {
+// Computes the probabilities 2^(score - max) of some keys without storing the
+// scores: [key_count, BlockQueries], for kCount vectors of queries. key_count
+// is rounded up to a multiple of 4. `terms` are added to the scores. The
+// probabilities are added to `sums`, which end up above kMaxFusedSum or NaN if
+// a score is far above the running maximum or NaN. apply_mask(v, j, p) returns
+// p for the queries of vector v that see key j, and 0 for the others.
+//
+// The arguments are separate restrict-qualified parameters on purpose: bundling
+// them in a struct changes the register allocation of the inner loop.
+template <typename T, int kCount, typename ApplyMask>
+HWY_INLINE void ComputeProbabilities(
+    const T* HWY_RESTRICT queries, const T* HWY_RESTRICT keys, int64_t dim,
+    int64_t key_count, const TermView<T>& terms,
+    const T* HWY_RESTRICT minus_max, const ApplyMask& apply_mask,
+    T* HWY_RESTRICT sums, T* HWY_RESTRICT probabilities) {
   constexpr Tag<T> d;
   constexpr int64_t kBlock = BlockQueries<T>();
   Vector<T> sum[kCount];
   for (int v = 0; v < kCount; ++v) sum[v] = hn::Load(d, sums + v * Lanes<T>());
-  const auto take = [&](int64_t j, const auto& init) HWY_ATTR {
+  const auto process_group = [&](int64_t j, const auto& init) HWY_ATTR {
     T* const to = probabilities + j * kBlock;
     RankOneUpdates<T, kCount>(
         queries, keys + j * dim, dim, init,
         [&](int g, int v, Vector<T> score) HWY_ATTR {
-          const auto p = shows(v, j + g, Exp2OrHuge<T>(score));
+          const auto p = apply_mask(v, j + g, Exp2OrHuge<T>(score));
           hn::Store(p, d, to + g * kBlock + v * Lanes<T>());
           sum[v] = hn::Add(sum[v], p);
         });
   };
-  const auto minus = [&](int v) HWY_ATTR {
+  const auto load_minus_max = [&](int v) HWY_ATTR {
     return hn::Load(d, minus_max + v * Lanes<T>());
   };
   for (int64_t j = 0; j < key_count; j += kGroup) {
     if (terms.first == nullptr) {
-      take(j, [&](int, int v) HWY_ATTR { return minus(v); });
+      process_group(j, [&](int, int v) HWY_ATTR { return load_minus_max(v); });
     } else {
-      take(j, [&](int g, int v) HWY_ATTR {
+      process_group(j, [&](int g, int v) HWY_ATTR {
         const T* const row = terms.first + (j + g) * terms.stride;
-        return hn::Add(hn::LoadU(d, row + v * Lanes<T>()), minus(v));
+        return hn::Add(hn::LoadU(d, row + v * Lanes<T>()), load_minus_max(v));
       });
     }
   }
   for (int v = 0; v < kCount; ++v) hn::Store(sum[v], d, sums + v * Lanes<T>());
 }
 
-// Turns a tile of scores into 2^(score - max), in place, and brings max, sum
-// and fade up to date. Returns whether any fade differs from 1.
+// One step of the online softmax: replaces the scores of a tile by
+// 2^(score - max) and updates max, sum and correction. Returns whether any
+// correction differs from 1, so that the output must be rescaled.
 // scores: [key_count, BlockQueries].
 template <typename T>
 HWY_INLINE bool UpdateSoftmax(T* HWY_RESTRICT scores, int64_t key_count,
@@ -166,18 +177,19 @@ HWY_INLINE bool UpdateSoftmax(T* HWY_RESTRICT scores, int64_t key_count,
   constexpr Tag<T> d;
   constexpr int64_t kBlock = BlockQueries<T>();
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
-  bool fades = false;
+  bool needs_rescale = false;
   for (int64_t lane = 0; lane < lanes; lane += Lanes<T>()) {
     T* const column = scores + lane;
     const auto old_max = hn::Load(d, running.max + lane);
     auto max = old_max;
     for (int64_t j = 0; j < key_count; ++j) {
-      // The operand that is returned for NaN is the second one.
+      // If an operand is NaN, Max returns the second one: NaN scores are
+      // ignored here.
       max = hn::Max(hn::Load(d, column + j * kBlock), max);
     }
-    // A query that has seen nothing yet has no reference but 0.
+    // The maximum of a query without visible keys so far is -inf.
     const auto reference = hn::IfThenZeroElse(hn::Eq(max, hidden), max);
-    const auto fade = Exp2<T>(hn::Sub(old_max, reference));
+    const auto correction = Exp2<T>(hn::Sub(old_max, reference));
     auto sum = hn::Zero(d);
     for (int64_t j = 0; j < key_count; ++j) {
       const auto p =
@@ -185,23 +197,24 @@ HWY_INLINE bool UpdateSoftmax(T* HWY_RESTRICT scores, int64_t key_count,
       hn::Store(p, d, column + j * kBlock);
       sum = hn::Add(sum, p);
     }
-    sum = hn::MulAdd(hn::Load(d, running.sum + lane), fade, sum);
+    sum = hn::MulAdd(hn::Load(d, running.sum + lane), correction, sum);
     hn::Store(max, d, running.max + lane);
     hn::Store(sum, d, running.sum + lane);
-    hn::Store(fade, d, running.fade + lane);
-    fades |= !hn::AllTrue(d, hn::Eq(fade, hn::Set(d, T(1))));
+    hn::Store(correction, d, running.correction + lane);
+    needs_rescale |= !hn::AllTrue(d, hn::Eq(correction, hn::Set(d, T(1))));
   }
-  return fades;
+  return needs_rescale;
 }
 
-// rows: [row_count, BlockQueries], each times fade.
+// Multiplies every row by the correction factors of the queries.
+// rows: [row_count, BlockQueries].
 template <typename T>
-HWY_INLINE void Fade(const T* HWY_RESTRICT fade, int64_t row_count,
-                     int64_t lanes, T* HWY_RESTRICT rows) {
+HWY_INLINE void Rescale(const T* HWY_RESTRICT correction, int64_t row_count,
+                        int64_t lanes, T* HWY_RESTRICT rows) {
   constexpr Tag<T> d;
   constexpr int64_t kBlock = BlockQueries<T>();
   for (int64_t lane = 0; lane < lanes; lane += Lanes<T>()) {
-    const auto factor = hn::Load(d, fade + lane);
+    const auto factor = hn::Load(d, correction + lane);
     for (int64_t c = 0; c < row_count; ++c) {
       T* const place = rows + c * kBlock + lane;
       hn::Store(hn::Mul(hn::Load(d, place), factor), d, place);

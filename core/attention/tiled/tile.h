@@ -1,26 +1,42 @@
-// What the tiled kernel is handed: one block of queries of one head, and the
-// keys and values of that head, packed.
+// Interface of the tiled attention kernel.
 //
-// Queries lie along the SIMD lanes. Scores, probabilities and the output are
-// stored with queries innermost, so that nothing is ever summed across lanes:
-// maxima and sums are per lane, and both matrix products are the same rank-one
-// update of four keys (or four value columns) times a few vectors of queries.
+// The kernel follows FlashAttention (Dao et al., 2022, arXiv:2205.14135): a
+// block of queries visits the keys one tile at a time, so that the matrix of
+// scores is never stored as a whole. The softmax is computed online (Milakov
+// and Gimelshein, 2018, arXiv:1805.02867). Each query i keeps
+//
+//   m_i = running maximum of its scores,
+//   l_i = sum over the visited keys of exp(s_ij - m_i),
+//   O_i = sum over the visited keys of exp(s_ij - m_i) v_j.
+//
+// When a tile raises m_i, l_i and O_i are multiplied by the correction factor
+// exp(old m_i - new m_i). The output is O_i / l_i at the end.
+//
+// A call runs in two steps, both parallel over the threads of a pool:
+//   1. PackTile() converts, rotates and interleaves the keys and values of one
+//      tile of one key head.
+//   2. AttendBlock() computes one block of queries of one query head.
+//
+// Queries lie along the SIMD lanes. Scores, probabilities and output are stored
+// with queries innermost, so that nothing is summed across lanes: maxima and
+// sums are per lane, and both matrix products are the same rank-one update of
+// four keys (or four value columns) by a few vectors of queries.
 #pragma once
 
 #include <cstdint>
 
 #include "core/attention/problem.h"
-#include "core/parallel/stopper.h"
+#include "core/parallel/cancellation.h"
 
 namespace locus {
 
-// Keys in one tile. The tile of scores stays in the first-level cache.
+// Keys in one tile. The scores of a tile fit into the L1 cache.
 inline constexpr int64_t kTileKeys = 64;
-// Keys, or value columns, that one pass of the inner loop takes.
+// Keys, or value columns, that the inner loop processes at a time.
 inline constexpr int64_t kGroup = 4;
-// No instruction set has longer blocks of queries.
+// Maximum number of queries in a block, over all instruction sets.
 inline constexpr int64_t kMaxBlockQueries = 64;
-// Nor longer vectors.
+// Maximum number of lanes in a vector, over all instruction sets.
 inline constexpr int64_t kMaxLanes = 16;
 
 inline constexpr double kLog2E = 1.4426950408889634074;
@@ -30,82 +46,92 @@ inline constexpr int64_t RoundUp(int64_t value, int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Whether numbers of that type at that place can be read as T.
+// Whether elements of type `dtype` at `data` can be accessed as T without
+// conversion: same type, sufficient alignment.
 template <typename T>
-bool IsArrayOf(DType dtype, const void* place) {
-  constexpr DType kOwn = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
-  return dtype == kOwn && reinterpret_cast<uintptr_t>(place) % alignof(T) == 0;
+bool IsArrayOf(DType dtype, const void* data) {
+  constexpr DType kDType = sizeof(T) == 4 ? DType::kFloat32 : DType::kFloat64;
+  return dtype == kDType && reinterpret_cast<uintptr_t>(data) % alignof(T) == 0;
 }
 
-// The most that keys and values reach: what a block needs to know to leave out
-// tiles that cannot matter. Infinite if a number is not finite.
-struct Reach {
-  double key_norm = 0;
-  double value = 0;  // the largest, without its sign
+// Upper bounds for a set of keys, used to skip tiles that cannot change the
+// result. Infinite if a key or a value is not finite.
+struct NormBound {
+  double max_key_norm = 0;   // largest Euclidean norm of a key
+  double max_abs_value = 0;  // largest absolute element of a value
 };
 
-// What packing learns of a tile.
-struct TileFacts {
-  // Whether a value is not finite. Those are packed as zero and added one by
-  // one, to the queries that see them: 0 times NaN would reach all of them.
-  bool irregular = false;
-  // Of this tile and all before it, and of this tile and all behind it.
-  Reach up_to_here;
-  Reach from_here;
+// Properties of one tile of keys and values, determined by PackTile().
+struct TileInfo {
+  // Whether a value is NaN or infinite. Such values are packed as zero, because
+  // a probability of 0 times NaN would be NaN, and added separately to the
+  // queries that see their key.
+  bool has_non_finite = false;
+  // Bounds of this tile and all tiles before it. PackTile() stores the bound of
+  // the tile alone; the caller accumulates it over the tiles.
+  NormBound prefix_bound;
+  // Bounds of this tile and all tiles after it.
+  NormBound suffix_bound;
 };
 
-// One key head, converted, rotated and packed.
+// The keys and values of one key head, converted, rotated and packed.
 template <typename T>
 struct PackedHead {
-  // [ceil(Tk / 4), D, 4]: four keys interleaved; missing keys are zero.
+  // [ceil(Tk / 4), D, 4]: four keys interleaved, padded with zero keys.
   const T* keys = nullptr;
-  // For each tile [ceil(Dv / 4), keys of the tile, 4]: four columns
-  // interleaved; missing columns are zero, and so is what is not finite.
+  // For each tile [ceil(Dv / 4), keys of the tile, 4]: four value columns
+  // interleaved, padded with zero columns. Non-finite values are zero.
   const T* values = nullptr;
-  const TileFacts* tiles = nullptr;
+  const TileInfo* tiles = nullptr;
 };
 
-// Keys first .. first + count - 1, one tile of one key head.
+// Input and output of PackTile(): the keys [first, first + count) of one key
+// head.
 template <typename T>
 struct PackTask {
   const AttentionProblem* problem = nullptr;
-  int64_t head = 0;  // of all batches
+  int64_t head = 0;  // b * Hkv + key head
   int64_t first = 0;
   int64_t count = 0;
-  // [Tk, pairs], if there is a rotation.
+  // Rotation angles of all keys, [Tk, pairs]; null without a rotation.
   const T* cos = nullptr;
   const T* sin = nullptr;
-  // Whether to measure the reach.
-  bool measure = false;
-  // Where the tile goes.
+  // Whether to compute the NormBound of the tile.
+  bool compute_bound = false;
+  // Destination of the packed keys and values, and of the tile's properties.
   T* keys = nullptr;
   T* values = nullptr;
-  TileFacts* facts = nullptr;
+  TileInfo* info = nullptr;
 };
 
-// How the bias reaches a tile.
+// How the score bias is computed.
 enum class BiasMode {
+  // There is no bias.
   kNone,
-  // From a table over all offsets of the call: consecutive positions.
+  // The bias depends on the offset only and positions are consecutive, so the
+  // biases of a tile form a Toeplitz matrix. All queries of a block share one
+  // reference, which is subtracted from the bias.
   kOffsets,
-  // One by one, relative to the largest each query sees; from such a table,
-  // too, if one can hold it.
+  // Every element is computed, or looked up in a table by offset, separately,
+  // relative to a reference of its query.
   kGeneral,
 };
 
-// The biases of one head by the offset of two positions, query less key.
+// Table of the biases of one head by offset (query position - key position).
 struct OffsetBias {
-  // From the lowest offset on, with kMaxBlockQueries entries to spare; null if
-  // there is no table.
+  // Biases of the offsets lowest, lowest + 1, ..., followed by kMaxBlockQueries
+  // entries of padding. Null if there is no table.
   const double* values = nullptr;
   int64_t lowest = 0;
 
+  // Address of the bias of two positions. Larger offsets follow it.
   const double* At(int64_t query_position, int64_t key_position) const {
     return values + (query_position - key_position - lowest);
   }
 };
 
-// Queries first_query .. + BlockQueries() - 1 of head h of batch b.
+// Input and output of AttendBlock(): up to BlockQueries() queries of head h of
+// batch b, beginning with first_query.
 template <typename T>
 struct BlockTask {
   const AttentionProblem* problem = nullptr;
@@ -113,29 +139,30 @@ struct BlockTask {
   int64_t h = 0;
   int64_t first_query = 0;
   PackedHead<T> head;
-  // [Tq, pairs], if there is a rotation.
+  // Rotation angles of all queries, [Tq, pairs]; null without a rotation.
   const T* query_cos = nullptr;
   const T* query_sin = nullptr;
   BiasMode bias_mode = BiasMode::kNone;
   OffsetBias offset_bias;
-  // Whether the tiles' reach is known and tiles that cannot matter are left
-  // out.
+  // Whether to skip tiles that cannot change the result. Requires the norm
+  // bounds of the tiles.
   bool prune = false;
   AttentionOutputs* out = nullptr;
-  // Asked every few tiles; what a stopped block leaves behind is not used.
-  Stopper* stopper = nullptr;
+  // Polled every few tiles. The results of a cancelled block are undefined.
+  CancellationState* cancellation = nullptr;
 };
 
-// The kernel compiled for the best instruction set of this machine.
+// The kernel for float or double, dispatched at run time to the best
+// instruction set of this machine. Thread-safe.
 template <typename T>
 struct TiledKernel {
-  // Queries in one block.
+  // Number of queries in a full block.
   static int64_t BlockQueries();
   static void PackTile(const PackTask<T>& task);
   static void AttendBlock(const BlockTask<T>& task);
 };
 
-// Scratch of one thread in PackTile and AttendBlock, in bytes.
+// Scratch memory that PackTile() and AttendBlock() need per thread, in bytes.
 int64_t BlockScratchBytes(const AttentionProblem& problem);
 
 }  // namespace locus

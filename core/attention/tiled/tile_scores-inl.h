@@ -1,5 +1,4 @@
-// The scores of a tile: products, cap, bias, mask, and what a query does not
-// see.
+// Scores of an unfused tile: dot products, soft cap, bias, mask and visibility.
 //
 // Included once for each target; see core/simd/simd.h.
 #if defined(LOCUS_CORE_ATTENTION_TILED_TILE_SCORES_INL_H_) == \
@@ -24,6 +23,8 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
+// Sets b.scores to the dot products of kCount vectors of queries with the keys
+// of a tile.
 template <int kCount, typename T>
 void MultiplyKeys(Block<T>& b, const Tile& tile) {
   constexpr Tag<T> d;
@@ -37,85 +38,92 @@ void MultiplyKeys(Block<T>& b, const Tile& tile) {
   }
 }
 
+// Applies the soft cap. Queries are scaled by 1 / softcap when they are packed.
 template <typename T>
 void CapScores(Block<T>& b, const Tile& tile) {
   constexpr Tag<T> d;
   const auto cap = hn::Set(d, static_cast<T>(b.problem.softcap * kLog2E));
-  ForEachScore(b, tile, [&](T* place, int64_t, int64_t) HWY_ATTR {
-    hn::Store(hn::Mul(cap, hn::Tanh(d, hn::Load(d, place))), d, place);
+  ForEachScore(b, tile, [&](T* score, int64_t, int64_t) HWY_ATTR {
+    hn::Store(hn::Mul(cap, hn::Tanh(d, hn::Load(d, score))), d, score);
   });
 }
 
-// Where the bias of query lane and key tile.first + j stands, at lane - j;
-// null if it comes in another way. Keys that fill up the last group have
-// places, too.
+// In BiasMode::kOffsets, computes the biases of a tile, relative to the bias
+// reference of the block, and returns a pointer p such that p[lane - j] is the
+// bias of the query in `lane` and key tile.first + j. The padding of the last
+// group is readable, too. Returns null in other modes.
 template <typename T>
-const T* Diagonal(Block<T>& b, const Tile& tile) {
+const T* ToeplitzBias(Block<T>& b, const Tile& tile) {
   if (b.task.bias_mode != BiasMode::kOffsets) return nullptr;
-  const double* const from =
+  const double* const table =
       b.task.offset_bias.At(b.problem.query_positions[b.task.first_query],
                             b.problem.key_positions[tile.first]) -
       (tile.count - 1);
-  T* const diagonal = b.diagonal + kGroup;
+  T* const bias = b.toeplitz_bias + kGroup;
   for (int64_t n = 0; n < tile.count - 1 + b.lanes; ++n) {
-    diagonal[n] = static_cast<T>((from[n] - b.bias_shift) * kLog2E);
+    bias[n] = static_cast<T>((table[n] - b.bias_reference) * kLog2E);
   }
-  return diagonal + tile.count - 1;
+  return bias + tile.count - 1;
 }
 
-// matrix: [tile.count, kBlock].
+// Adds the result of ToeplitzBias() to a matrix [tile.count, kBlock].
 template <typename T>
-void AddDiagonal(Block<T>& b, const Tile& tile, const T* diagonal, T* matrix) {
+void AddToeplitzBias(Block<T>& b, const Tile& tile, const T* bias, T* matrix) {
   constexpr Tag<T> d;
   ForEachScore(b, tile, [&](T*, int64_t j, int64_t lane) HWY_ATTR {
-    T* const place = matrix + j * kBlock<T> + lane;
-    const auto bias = hn::LoadU(d, diagonal + lane - j);
-    hn::Store(hn::Add(hn::Load(d, place), bias), d, place);
+    T* const element = matrix + j * kBlock<T> + lane;
+    hn::Store(hn::Add(hn::Load(d, element), hn::LoadU(d, bias + lane - j)), d,
+              element);
   });
 }
 
-// -inf hides whatever the score is, NaN included.
+// Adds b.terms to b.scores. A term of -inf hides the key even if its score is
+// NaN.
 template <typename T>
-void AddAdded(Block<T>& b, const Tile& tile) {
+void AddScoreTerms(Block<T>& b, const Tile& tile) {
   constexpr Tag<T> d;
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
-  ForEachScore(b, tile, [&](T* place, int64_t j, int64_t lane) HWY_ATTR {
-    const auto added = hn::Load(d, b.added + j * kBlock<T> + lane);
-    const auto sum = hn::Add(hn::Load(d, place), added);
-    hn::Store(hn::IfThenElse(hn::Eq(added, hidden), hidden, sum), d, place);
+  ForEachScore(b, tile, [&](T* score, int64_t j, int64_t lane) HWY_ATTR {
+    const auto term = hn::Load(d, b.terms + j * kBlock<T> + lane);
+    const auto sum = hn::Add(hn::Load(d, score), term);
+    hn::Store(hn::IfThenElse(hn::Eq(term, hidden), hidden, sum), d, score);
   });
 }
 
-// Hides the keys outside each query's interval; matrix: [tile.count, kBlock].
+// Sets the elements of keys outside the visible interval of their query to
+// -inf. matrix: [tile.count, kBlock].
 template <typename T>
-void HideOutside(Block<T>& b, const Tile& tile, T* matrix) {
+void HideInvisibleKeys(Block<T>& b, const Tile& tile, T* matrix) {
   constexpr Tag<T> d;
-  FindFirstAndLast(b, tile);
+  FindVisibleRanges(b, tile);
   const auto hidden = hn::Set(d, -std::numeric_limits<T>::infinity());
   ForEachScore(b, tile, [&](T*, int64_t j, int64_t lane) HWY_ATTR {
-    T* const place = matrix + j * kBlock<T> + lane;
+    T* const element = matrix + j * kBlock<T> + lane;
     const auto key = hn::Set(d, static_cast<T>(j));
-    const auto visible = hn::And(hn::Ge(key, hn::Load(d, b.first + lane)),
-                                 hn::Lt(key, hn::Load(d, b.last + lane)));
-    hn::Store(hn::IfThenElse(visible, hn::Load(d, place), hidden), d, place);
+    const auto visible =
+        hn::And(hn::Ge(key, hn::Load(d, b.visible_begin + lane)),
+                hn::Lt(key, hn::Load(d, b.visible_end + lane)));
+    hn::Store(hn::IfThenElse(visible, hn::Load(d, element), hidden), d,
+              element);
   });
 }
 
-// scores_: [tile.count, kBlock], -inf where hidden.
+// Sets b.scores, [tile.count, kBlock], to the scores of a tile in units of
+// log2; -inf for hidden keys.
 template <typename T>
 void ComputeScores(Block<T>& b, const Tile& tile) {
   WithVectors(b.lanes / Lanes<T>(), [&](auto vectors) HWY_ATTR {
     MultiplyKeys<decltype(vectors)::value>(b, tile);
   });
   if (b.problem.softcap > 0) CapScores(b, tile);
-  if (const T* diagonal = Diagonal(b, tile)) {
-    AddDiagonal(b, tile, diagonal, b.scores);
+  if (const T* bias = ToeplitzBias(b, tile)) {
+    AddToeplitzBias(b, tile, bias, b.scores);
   }
   if (b.problem.mask || HasGeneralBias(b)) {
-    FillAdded(b, tile);
-    AddAdded(b, tile);
+    FillScoreTerms(b, tile);
+    AddScoreTerms(b, tile);
   }
-  if (!b.AllSee(tile)) HideOutside(b, tile, b.scores);
+  if (!b.IsFullyVisible(tile)) HideInvisibleKeys(b, tile, b.scores);
 }
 
 // NOLINTNEXTLINE(google-readability-namespace-comments)

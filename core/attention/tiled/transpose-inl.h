@@ -1,8 +1,8 @@
-// Rows to columns and back, a square of vectors at a time, for one instruction
-// set.
+// Transposition of matrices, one square of vectors at a time.
 //
 // Included once for each target; see core/simd/simd.h.
-#if defined(LOCUS_CORE_ATTENTION_TILED_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#if defined(LOCUS_CORE_ATTENTION_TILED_TRANSPOSE_INL_H_) == \
+    defined(HWY_TARGET_TOGGLE)
 #ifdef LOCUS_CORE_ATTENTION_TILED_TRANSPOSE_INL_H_
 #undef LOCUS_CORE_ATTENTION_TILED_TRANSPOSE_INL_H_
 #else
@@ -19,16 +19,16 @@ HWY_BEFORE_NAMESPACE();
 namespace locus {
 namespace HWY_NAMESPACE {
 
-// Numbers in 16 bytes, within which most instructions stay, and how many such
-// blocks a vector has.
+// Elements of a 16-byte block. Most shuffle instructions do not cross blocks.
 template <typename T>
-constexpr int64_t kBlockNumbers = Lanes<T>() == 1
-                                      ? 1
-                                      : 16 / static_cast<int64_t>(sizeof(T));
+constexpr int64_t kBlockElements = Lanes<T>() == 1
+                                       ? 1
+                                       : 16 / static_cast<int64_t>(sizeof(T));
+// Number of 16-byte blocks in a vector.
 template <typename T>
-constexpr int64_t kBlockCount = Lanes<T>() / kBlockNumbers<T>;
+constexpr int64_t kBlockCount = Lanes<T>() / kBlockElements<T>;
 
-#if HWY_TARGET == HWY_SCALAR  // a vector is a number
+#if HWY_TARGET == HWY_SCALAR  // vectors have one lane
 
 template <typename T>
 HWY_INLINE void TransposeBlocks(Vector<T>*, int64_t) {}
@@ -37,7 +37,7 @@ HWY_INLINE void TransposeWithinBlocks(V*) {}
 
 #else
 
-// Block b of x[g * step] and block g of x[b * step] change places.
+// Swaps block b of x[g * step] and block g of x[b * step].
 template <typename T>
 HWY_INLINE void TransposeBlocks(Vector<T>* x, int64_t step) {
   [[maybe_unused]] constexpr Tag<T> d;
@@ -62,7 +62,7 @@ HWY_INLINE void TransposeBlocks(Vector<T>* x, int64_t step) {
   }
 }
 
-// Number r of x[c] and number c of x[r] change places, within each block.
+// Swaps element r of x[c] and element c of x[r] within each block.
 HWY_INLINE void TransposeWithinBlocks(Vector<double>* x) {
   constexpr Tag<double> d;
   const auto lower = hn::InterleaveLower(d, x[0], x[1]);
@@ -86,20 +86,20 @@ HWY_INLINE void TransposeWithinBlocks(Vector<float>* x) {
 
 #endif
 
-// Number r of x[c] and number c of x[r] change places; as many vectors as they
-// have lanes.
+// Transposes a square matrix of vectors: swaps element r of x[c] and element c
+// of x[r].
 template <typename T>
 HWY_INLINE void TransposeSquare(Vector<T> (&x)[Lanes<T>()]) {
   for (int64_t g = 0; g < kBlockCount<T>; ++g) {
-    TransposeWithinBlocks(x + g * kBlockNumbers<T>);
+    TransposeWithinBlocks(x + g * kBlockElements<T>);
   }
-  for (int64_t k = 0; k < kBlockNumbers<T>; ++k) {
-    TransposeBlocks<T>(x + k, kBlockNumbers<T>);
+  for (int64_t k = 0; k < kBlockElements<T>; ++k) {
+    TransposeBlocks<T>(x + k, kBlockElements<T>);
   }
 }
 
-// columns[c * stride + r] = rows[r][c] * factor, for as many rows as a vector
-// has lanes. Columns are aligned.
+// Sets columns[c * stride + r] = rows[r][c] * factor for c < count and as many
+// rows as a vector has lanes. Requires aligned columns.
 template <typename T>
 HWY_INLINE void RowsToColumns(const T* const (&rows)[Lanes<T>()], int64_t count,
                               T factor, int64_t stride,
@@ -123,13 +123,23 @@ HWY_INLINE void RowsToColumns(const T* const (&rows)[Lanes<T>()], int64_t count,
   }
 }
 
-// rows[r][c] = columns[c * stride + r] * factors[r], for the first row_count
-// rows.
+// A matrix by columns: element r of column c is data[c * stride + r].
 template <typename T>
-HWY_INLINE void ColumnsToRows(const T* HWY_RESTRICT columns, int64_t stride,
-                              int64_t count, const T* factors,
+struct ColumnView {
+  const T* data = nullptr;
+  int64_t stride = 0;
+  int64_t count = 0;  // of columns
+};
+
+// Sets rows[r][c] = element r of column c, times factors[r], for r < row_count.
+// Requires aligned columns.
+template <typename T>
+HWY_INLINE void ColumnsToRows(const ColumnView<T>& matrix, const T* factors,
                               T* const (&rows)[Lanes<T>()], int64_t row_count) {
   constexpr Tag<T> d;
+  const T* HWY_RESTRICT columns = matrix.data;
+  const int64_t stride = matrix.stride;
+  const int64_t count = matrix.count;
   constexpr int64_t kLanes = Lanes<T>();
   int64_t c = 0;
   for (; c + kLanes <= count; c += kLanes) {

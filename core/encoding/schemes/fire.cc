@@ -495,7 +495,7 @@ SchemeInfo DescribeFire() {
       .beyond_training =
           "Distances are interpolated into the range that was "
           "trained.",
-      .is_raced = false,
+      .in_default_evaluation = false,
       .make = Make,
       .apply_training_defaults = ApplyTrainingDefaults,
   };

@@ -277,7 +277,7 @@ SchemeInfo DescribeKerple() {
       .beyond_training =
           "The penalty goes on growing, ever more slowly if "
           "logarithmic.",
-      .is_raced = false,
+      .in_default_evaluation = false,
       .make = Make,
       .apply_training_defaults = ApplyTrainingDefaults,
   };

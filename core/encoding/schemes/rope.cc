@@ -202,7 +202,7 @@ std::vector<Parameter> Parameters() {
     parameters.push_back({.kind = ParameterKind::kGroup,
                           .name = std::string(info.name),
                           .description = info.description,
-                          .kind_of = "scaling"});
+                          .category = "scaling"});
     for (Parameter parameter : info.parameters) {
       parameter.name = absl::StrCat(info.name, ".", parameter.name);
       parameters.push_back(std::move(parameter));

@@ -162,7 +162,7 @@ SchemeInfo DescribeSandwich() {
                    kNotApplicable, kYes, kYes, kNo},
       .reference = "Chi et al., 2023, arXiv:2212.10356",
       .beyond_training = "The penalty levels off and stays within its bounds.",
-      .is_raced = false,
+      .in_default_evaluation = false,
       .make = Make,
   };
 }

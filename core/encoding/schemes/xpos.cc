@@ -132,7 +132,7 @@ SchemeInfo DescribeXpos() {
       .reference = "Sun et al., 2023, arXiv:2212.10554",
       .beyond_training = "Distant keys fade, the faster the pair turns.",
       .is_causal_only = true,
-      .is_raced = false,
+      .in_default_evaluation = false,
       .make = Make,
   };
 }

@@ -157,7 +157,7 @@ absl::Status FillDefaults(EvaluationSettings* settings) {
   return Fill(settings, &std::get<TrainedSettings>(settings->mode));
 }
 
-TrainingSetting SettingOf(const EvaluationSettings& settings) {
+TrainingSetting TrainingSettingOf(const EvaluationSettings& settings) {
   const auto* const pattern = std::get_if<PatternSettings>(&settings.mode);
   return {
       .train_length = settings.train_length,

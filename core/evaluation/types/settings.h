@@ -65,7 +65,7 @@ absl::Status FillDefaults(EvaluationSettings* settings);
 
 // Training length and causality, from which schemes derive defaults of their
 // parameters. Requires settings with defaults filled.
-TrainingSetting SettingOf(const EvaluationSettings& settings);
+TrainingSetting TrainingSettingOf(const EvaluationSettings& settings);
 
 struct EvaluatedLayer {
   std::shared_ptr<const Scheme> scheme;

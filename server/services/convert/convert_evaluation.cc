@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
   }
   if (!given.empty()) return schemes;
   for (const SchemeInfo& info : AllSchemes()) {
-    if (setting != nullptr && !info.is_raced) continue;
+    if (setting != nullptr && !info.in_default_evaluation) continue;
     LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
                            ResolveScheme(info, setting));
     schemes.push_back({std::string(info.name), std::move(resolved)});
@@ -230,7 +230,7 @@ v1::PropertyVerdict ToProtoVerdict(Verdict verdict) {
       return v1::PROPERTY_VERDICT_HOLDS;
     case Verdict::kFails:
       return v1::PROPERTY_VERDICT_FAILS;
-    case Verdict::kNotApplicable:
+    case Verdict::kUndefined:
       return v1::PROPERTY_VERDICT_NOT_APPLICABLE;
   }
   return v1::PROPERTY_VERDICT_UNSPECIFIED;
@@ -297,7 +297,7 @@ absl::StatusOr<EvaluationPlan> ToEvaluationPlan(
   settings.seed = request.seed();
   settings.seed_count = request.seed_count();
   LOCUS_RETURN_IF_ERROR(FillDefaults(&settings));
-  const TrainingSetting setting = SettingOf(settings);
+  const TrainingSetting setting = TrainingSettingOf(settings);
   const bool retrofit =
       request.trained().has_retrofit() && request.schemes().empty();
   const auto* trained = std::get_if<TrainedSettings>(&settings.mode);

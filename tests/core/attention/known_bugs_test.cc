@@ -1,5 +1,6 @@
-// What implementations of position schemes got wrong, each with a small case
-// that a wrong one fails. What else is known of each stands with its scheme.
+// Known bugs of implementations of positional encodings and attention. Each
+// test is a small case that an implementation with the bug fails. The files of
+// the schemes describe their known bugs in more detail.
 #include <cmath>
 #include <limits>
 #include <string>
@@ -25,7 +26,8 @@ using testing::Values;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// [1, heads, 1, keys] of one query without content: scores are what is added.
+// Attention weights, [1, heads, queries, keys], of queries and keys that are
+// zero: the scores consist of bias and mask only.
 std::vector<double> WeightsOf(const Scheme& scheme, int64_t keys,
                               AttentionOptions options, int64_t queries = 1,
                               int64_t heads = 1) {
@@ -41,8 +43,8 @@ std::vector<double> WeightsOf(const Scheme& scheme, int64_t keys,
   return Values(*job->Run(pool, nullptr)->weights);
 }
 
-// The largest error of a cosine at a position, of all pairs of a head.
-double LargestError(const Arguments& arguments, int64_t position) {
+// The largest error of the cosines of all pairs of a head at one position.
+double MaxCosineError(const Arguments& arguments, int64_t position) {
   ThreadPool pool(1);
   EncodeOptions options;
   options.dim = 128;
@@ -60,28 +62,29 @@ double LargestError(const Arguments& arguments, int64_t position) {
   return largest;
 }
 
-TEST(TrapsTest, AnglesInSinglePrecisionErrBy3e8TimesThePosition) {
+TEST(KnownBugsTest, Float32AngleErrorGrowsWithPosition) {
   Arguments single;
   single.Set("angles", std::string("FLOAT32"));
   for (const int64_t position : {10'000L, 100'000L, 1'000'000L}) {
     const double expected = 3e-8 * static_cast<double>(position);
-    // The largest of 64: half a unit each of frequency and product at worst.
-    EXPECT_GT(LargestError(single, position), expected / 3) << position;
-    EXPECT_LT(LargestError(single, position), 4 * expected) << position;
-    EXPECT_LT(LargestError({}, position), 2e-6) << position;
+    // The bound for 64 pairs: half a unit of rounding each for the frequency
+    // and for its product with the position.
+    EXPECT_GT(MaxCosineError(single, position), expected / 3) << position;
+    EXPECT_LT(MaxCosineError(single, position), 4 * expected) << position;
+    EXPECT_LT(MaxCosineError({}, position), 2e-6) << position;
   }
-  EXPECT_LT(LargestError({}, 1L << 31), 2e-6);
+  EXPECT_LT(MaxCosineError({}, 1L << 31), 2e-6);
 }
 
-TEST(TrapsTest, FastMathIsOff) {
+TEST(KnownBugsTest, FastMathIsOff) {
 #ifdef __FAST_MATH__
-  FAIL() << "range reduction and infinities break";
+  FAIL() << "-ffast-math breaks range reduction and infinities";
 #endif
   volatile double infinity = kInfinity;
   EXPECT_TRUE(std::isnan(infinity - infinity));
 }
 
-TEST(TrapsTest, PositionsAreAnyIdsForEveryScheme) {
+TEST(KnownBugsTest, AllSchemesAcceptPositionsInAnyOrder) {
   for (const SchemeInfo& info : AllSchemes()) {
     const auto scheme = MustMake(info.name);
     const auto row = [&](std::vector<int64_t> ids) {
@@ -92,14 +95,12 @@ TEST(TrapsTest, PositionsAreAnyIdsForEveryScheme) {
       if (info.site == Site::kScores) {
         options.key_positions = *Positions::Ids({3});
       }
-      // The same call, so that what looks at its length sees the same.
-      options.input.reset();
       const auto job = EncodeJob::Create(*scheme, options);
       EXPECT_TRUE(job.ok()) << info.name << job.status();
       ThreadPool pool(1);
       return *job->Run(pool, nullptr);
     };
-    if (info.site == Site::kNowhere) continue;
+    if (info.site == Site::kNone) continue;
     const Encoding mixed = row({500, 7, 7, 0, 500});
     const Encoding apart = row({0, 7, 500});
     const auto table = [](const Encoding& encoding) {
@@ -111,7 +112,7 @@ TEST(TrapsTest, PositionsAreAnyIdsForEveryScheme) {
       }
       return Values(std::get<BiasEncoding>(encoding.numbers).bias);
     };
-    // Rows by position; biases have [heads, queries, 1].
+    // Codes and rotations are [positions, width], biases [heads, positions, 1].
     const std::vector<double> a = table(mixed);
     const std::vector<double> b = table(apart);
     const size_t groups = info.site == Site::kScores ? 2 : 1;
@@ -129,12 +130,12 @@ TEST(TrapsTest, PositionsAreAnyIdsForEveryScheme) {
   }
 }
 
-TEST(TrapsTest, NegativePositionsAreRefused) {
+TEST(KnownBugsTest, RejectsNegativePositions) {
   EXPECT_FALSE(Positions::Ids({3, -1}).ok());
   EXPECT_FALSE(Positions::Range(-1, 2).ok());
 }
 
-TEST(TrapsTest, TheBiasIsAddedAfterTheScale) {
+TEST(KnownBugsTest, BiasIsAddedAfterScaling) {
   Arguments slope;
   slope.Set("slopes", std::vector<double>{1.0});
   AttentionOptions options;
@@ -145,7 +146,7 @@ TEST(TrapsTest, TheBiasIsAddedAfterTheScale) {
   EXPECT_NEAR(weights[0] / weights[1], std::exp(-1), 1e-12);
 }
 
-TEST(TrapsTest, TheSoftcapComesBeforeBiasAndMask) {
+TEST(KnownBugsTest, SoftcapIsAppliedBeforeBiasAndMask) {
   Arguments slope;
   slope.Set("slopes", std::vector<double>{10.0});
   AttentionOptions options;
@@ -160,8 +161,8 @@ TEST(TrapsTest, TheSoftcapComesBeforeBiasAndMask) {
   EXPECT_NEAR(masked[0] / masked[1], std::exp(-10), 1e-12);
 }
 
-// The score of one key is 10 before the scale, that of the other 0.
-TEST(TrapsTest, TheSoftcapComesAfterTheScale) {
+// The unscaled scores of the two keys are 10 and 0.
+TEST(KnownBugsTest, SoftcapIsAppliedAfterScaling) {
   const Tensor q = MakeTensor(DType::kFloat64, {1, 1, 1, 2}, {10, 0});
   const Tensor k = MakeTensor(DType::kFloat64, {1, 1, 2, 2}, {1, 0, 0, 0});
   AttentionOptions options;
@@ -175,8 +176,8 @@ TEST(TrapsTest, TheSoftcapComesAfterTheScale) {
   EXPECT_NEAR(std::log(weights[0] / weights[1]), std::tanh(1.0), 1e-12);
 }
 
-TEST(TrapsTest, MasksComposeAndNeverMultiplyZeroByInfinity) {
-  // Hidden by the mask, by causality, by both, and by neither.
+TEST(KnownBugsTest, MasksComposeWithCausality) {
+  // Keys 0 and 2 are hidden by the mask, keys 2 and 3 by causality.
   const Tensor mask =
       MakeTensor(DType::kFloat64, {4}, {-kInfinity, 0, -kInfinity, 0});
   AttentionOptions options;
@@ -187,7 +188,7 @@ TEST(TrapsTest, MasksComposeAndNeverMultiplyZeroByInfinity) {
             (std::vector<double>{0, 1, 0, 0}));
 }
 
-TEST(TrapsTest, AFullyMaskedRowIsZeroNotNaN) {
+TEST(KnownBugsTest, FullyMaskedRowIsZeroNotNaN) {
   const Tensor mask =
       MakeTensor(DType::kFloat64, {3}, {-kInfinity, -kInfinity, -kInfinity});
   AttentionOptions options;
@@ -196,7 +197,7 @@ TEST(TrapsTest, AFullyMaskedRowIsZeroNotNaN) {
             (std::vector<double>{0, 0, 0}));
 }
 
-TEST(TrapsTest, WhatIsHiddenDoesNotLeak) {
+TEST(KnownBugsTest, HiddenKeysDoNotLeak) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const double hidden : {nan, kInfinity, 1e30}) {
@@ -219,7 +220,7 @@ TEST(TrapsTest, WhatIsHiddenDoesNotLeak) {
   }
 }
 
-TEST(TrapsTest, ALargeNegativeMaskIsNotInfinite) {
+TEST(KnownBugsTest, LargeNegativeMaskIsNotInfinite) {
   const Tensor mask = MakeTensor(DType::kFloat64, {2}, {-1e30, -1e30});
   AttentionOptions options;
   options.mask = mask.view();
@@ -227,7 +228,7 @@ TEST(TrapsTest, ALargeNegativeMaskIsNotInfinite) {
             (std::vector<double>{0.5, 0.5}));
 }
 
-TEST(TrapsTest, CausalityIsTopLeftUnlessTheQueriesAreMoved) {
+TEST(KnownBugsTest, CausalityIsTopLeftUnlessAnOffsetIsSet) {
   AttentionOptions options;
   options.causal = true;
   EXPECT_EQ(WeightsOf(*MustMake("none"), 3, options, 2),
@@ -237,8 +238,9 @@ TEST(TrapsTest, CausalityIsTopLeftUnlessTheQueriesAreMoved) {
             (std::vector<double>{0.5, 0.5}));
 }
 
-TEST(TrapsTest, TheOffsetMovesPositionsToo) {
-  // A weight of 1 / (1 + distance), whose ratio shows how far away keys are.
+TEST(KnownBugsTest, QueryOffsetShiftsPositions) {
+  // Weights are proportional to 1 / (1 + distance), so their ratio reveals the
+  // distances.
   Arguments kernel;
   kernel.Set("p", std::vector<double>{1.0});
   kernel.Set("a", std::vector<double>{1.0});
@@ -246,14 +248,14 @@ TEST(TrapsTest, TheOffsetMovesPositionsToo) {
   options.causal = true;
   options.query_offset = 5;
   const auto weights = WeightsOf(*MustMake("kerple", kernel), 2, options);
-  // Five and four behind; at the front they would be hidden or none behind.
+  // The keys are 5 and 4 positions before the query.
   EXPECT_NEAR(weights[0] / weights[1], 5.0 / 6, 1e-12);
 }
 
-TEST(TrapsTest, GroupedHeadsAreNeighboursNotRemainders) {
+TEST(KnownBugsTest, GroupedQueryHeadsAreAdjacent) {
   const Tensor q = RandomTensor(DType::kFloat64, {1, 4, 1, 2}, 1, "q");
   const Tensor k = RandomTensor(DType::kFloat64, {1, 2, 1, 2}, 1, "k");
-  // One key each: the output is the value of the head that is used.
+  // With a single key, the output is the value of the key head that is used.
   const Tensor v = MakeTensor(DType::kFloat64, {1, 2, 1, 1}, {10, 20});
   auto job = AttentionJob::Create(*MustMake("none"),
                                   {q.view(), k.view(), v.view()}, {});
@@ -262,7 +264,7 @@ TEST(TrapsTest, GroupedHeadsAreNeighboursNotRemainders) {
             (std::vector<double>{10, 10, 20, 20}));
 }
 
-TEST(TrapsTest, OddSizesAreRefused) {
+TEST(KnownBugsTest, RejectsOddSizes) {
   Arguments odd;
   odd.Set("rotary_dim", int64_t{3});
   EXPECT_FALSE(MustMake("rope", odd)->Compile({.dim = 8}).ok());
@@ -274,8 +276,8 @@ TEST(TrapsTest, OddSizesAreRefused) {
             "module.head_count");
 }
 
-// All numbers that a scheme draws from a seed, if it draws any.
-std::vector<double> Drawn(const SchemeInfo& info, uint64_t seed) {
+// The parameters that a scheme draws from a seed; empty if it draws none.
+std::vector<double> DrawnParameters(const SchemeInfo& info, uint64_t seed) {
   for (const Parameter& parameter : info.parameters) {
     if (parameter.kind != ParameterKind::kSeed) continue;
     Arguments arguments;
@@ -296,18 +298,19 @@ std::vector<double> Drawn(const SchemeInfo& info, uint64_t seed) {
   return {};
 }
 
-TEST(TrapsTest, RandomComponentsHaveStreamsOfTheirOwn) {
-  // Whatever is drawn from the same seed before, or by others between.
+TEST(KnownBugsTest, RandomComponentsUseSeparateStreams) {
+  // Parameters do not depend on what else is drawn from the same seed.
   std::vector<std::vector<double>> forwards, backwards;
   const auto schemes = AllSchemes();
   for (size_t n = 0; n < schemes.size(); ++n) {
-    forwards.push_back(Drawn(schemes[n], 7));
+    forwards.push_back(DrawnParameters(schemes[n], 7));
   }
   for (size_t n = schemes.size(); n-- > 0;) {
-    backwards.insert(backwards.begin(), Drawn(schemes[n], 7));
+    backwards.insert(backwards.begin(), DrawnParameters(schemes[n], 7));
   }
   EXPECT_EQ(forwards, backwards);
-  // No two components draw the same: but for their ranges, p and a would be.
+  // No two components draw the same parameters. The ranges of kerple's p and a
+  // differ, so they are compared after normalisation.
   size_t drawing = 0;
   for (size_t n = 0; n < schemes.size(); ++n) {
     drawing += forwards[n].empty() ? 0 : 1;
@@ -322,11 +325,11 @@ TEST(TrapsTest, RandomComponentsHaveStreamsOfTheirOwn) {
   EXPECT_GE(drawing, 4u);
 }
 
-// A layer whose scheme draws from the layer's own seed has the weights of one
-// whose scheme is given the same numbers.
-TEST(TrapsTest, ASchemeThatDrawsChangesNoWeights) {
+// A scheme with parameters drawn from the seed of the layer yields the same
+// output as one with the same parameters passed in.
+TEST(KnownBugsTest, SchemesThatDrawParametersDoNotChangeWeights) {
   const SchemeInfo& learned = *FindScheme("learned");
-  const std::vector<double> rows = Drawn(learned, 7);
+  const std::vector<double> rows = DrawnParameters(learned, 7);
   const Tensor table = MakeTensor(
       DType::kFloat64, {static_cast<int64_t>(rows.size()) / 4, 4}, rows);
   Arguments drawn, given;
@@ -347,14 +350,14 @@ TEST(TrapsTest, ASchemeThatDrawsChangesNoWeights) {
   EXPECT_EQ(output(drawn), output(given));
 }
 
-TEST(TrapsTest, AlibisFarthestPenaltyIsNoMask) {
-  // The gentlest of 8 heads, at the farthest of 512 keys: a weight to be seen.
+TEST(KnownBugsTest, AlibiDoesNotReplaceTheCausalMask) {
+  // The head with the smallest slope still gives weight to the farthest key.
   AttentionOptions options;
   options.causal = true;
   options.query_offset = 511;
   const auto weights = WeightsOf(*MustMake("alibi"), 512, options, 1, 8);
   EXPECT_GT(weights[7 * 512], 1e-4);
-  // So the future has to be hidden in another way.
+  // Causality must hide the key after the query in every head.
   const auto hidden = WeightsOf(*MustMake("alibi"), 513, options, 1, 8);
   for (int64_t h = 0; h < 8; ++h) EXPECT_EQ(hidden[h * 513 + 512], 0);
 }

@@ -1,4 +1,4 @@
-// The multi-head layer.
+// The multi-head attention layer.
 #include <numeric>
 
 #include <gtest/gtest.h>
@@ -26,8 +26,9 @@ AttentionOutputs MustRun(const Scheme& scheme, ModuleInputs inputs,
   return *std::move(out);
 }
 
-// How far a layer over three tokens of width eight, with one head, is from
-// giving permuted outputs for permuted tokens.
+// The largest difference between the permuted outputs of a layer and its
+// outputs for permuted tokens. The layer has one head, three tokens and
+// width 8.
 double EquivarianceGap(const Scheme& scheme) {
   const std::vector<int64_t> permutation = {2, 0, 1};
   const Tensor x = RandomTensor(DType::kFloat32, {1, 3, 8}, 42, "tokens");
@@ -51,12 +52,12 @@ double EquivarianceGap(const Scheme& scheme) {
   return gap;
 }
 
-TEST(ModuleTest, WithoutPositionsAttentionSeesASet) {
+TEST(ModuleTest, IsPermutationEquivariantWithoutPositions) {
   EXPECT_LT(EquivarianceGap(*MustMake("none")), 1e-6);
   EXPECT_GT(EquivarianceGap(*MustMake("sinusoidal")), 1e-3);
 }
 
-TEST(ModuleTest, GivenWeightsAreAppliedFromTheRight) {
+TEST(ModuleTest, WeightsAreAppliedFromTheRight) {
   // One token: the softmax is 1, and y = x wv wo.
   const Tensor x = MakeTensor(DType::kFloat64, {1, 1, 2}, {1, 2});
   const Tensor identity = MakeTensor(DType::kFloat64, {2, 2}, {1, 0, 0, 1});
@@ -69,7 +70,7 @@ TEST(ModuleTest, GivenWeightsAreAppliedFromTheRight) {
             (std::vector<double>{20, 21}));
 }
 
-TEST(ModuleTest, SameWordSameEmbeddingWhereverItStands) {
+TEST(ModuleTest, EmbeddingOfAWordDoesNotDependOnItsPosition) {
   ModuleInputs inputs;
   inputs.tokens = {"a", "b", "a"};
   inputs.dim = 8;
@@ -94,7 +95,7 @@ TEST(ModuleTest, WeightsOfEachQuerySumToOne) {
   }
 }
 
-TEST(ModuleTest, NarrowTypesAreRoundedOnceAtTheEnd) {
+TEST(ModuleTest, RoundsBFloat16OnceAtTheEnd) {
   const Tensor x = RandomTensor(DType::kBFloat16, {2, 5, 8}, 1, "x");
   const Tensor wide = MakeTensor(DType::kFloat32, {2, 5, 8}, Values(x));
   ModuleInputs inputs;
@@ -107,9 +108,9 @@ TEST(ModuleTest, NarrowTypesAreRoundedOnceAtTheEnd) {
       Values(MakeTensor(DType::kBFloat16, {2, 5, 8}, Values(full.output))));
 }
 
-TEST(ModuleTest, RefusalsNameTheField) {
-  const auto refuse = [](const Scheme& scheme, ModuleInputs inputs,
-                         AttentionOptions options = {}) {
+TEST(ModuleTest, ErrorsNameTheField) {
+  const auto invalid_field = [](const Scheme& scheme, ModuleInputs inputs,
+                                AttentionOptions options = {}) {
     return FieldOf(
         ModuleJob::Create(scheme, std::move(inputs), std::move(options))
             .status());
@@ -119,30 +120,30 @@ TEST(ModuleTest, RefusalsNameTheField) {
   inputs.tokens = {"a", "b"};
   inputs.dim = 8;
   inputs.head_count = 3;
-  EXPECT_EQ(refuse(*none, inputs), "module.head_count");
+  EXPECT_EQ(invalid_field(*none, inputs), "module.head_count");
   inputs.head_count = 1;
   inputs.dim = -1;
-  EXPECT_EQ(refuse(*none, inputs), "module.dim");
+  EXPECT_EQ(invalid_field(*none, inputs), "module.dim");
   inputs.dim = 0;
   const Tensor flat = RandomTensor(DType::kFloat32, {3, 8}, 1, "x");
   inputs.x = flat.view();
-  EXPECT_EQ(refuse(*none, inputs), "module.x.shape");
+  EXPECT_EQ(invalid_field(*none, inputs), "module.x.shape");
   const Tensor x = RandomTensor(DType::kFloat32, {1, 3, 8}, 1, "x");
   inputs.x = x.view();
   inputs.weights = {flat.view(), flat.view(), flat.view(), flat.view()};
-  EXPECT_EQ(refuse(*none, inputs), "module.weights.wq.shape");
+  EXPECT_EQ(invalid_field(*none, inputs), "module.weights.wq.shape");
   inputs.weights.reset();
   AttentionOptions options;
   options.query_positions = *Positions::Range(0, 2);
-  EXPECT_EQ(refuse(*MustMake("sinusoidal"), inputs, options),
+  EXPECT_EQ(invalid_field(*MustMake("sinusoidal"), inputs, options),
             "options.query_positions");
   options.query_positions = *Positions::Range(0, 3);
   options.key_positions = *Positions::Range(1, 3);
-  EXPECT_EQ(refuse(*MustMake("sinusoidal"), inputs, options),
+  EXPECT_EQ(invalid_field(*MustMake("sinusoidal"), inputs, options),
             "options.key_positions");
 }
 
-TEST(ModuleTest, DrawingIsBoundedAndStops) {
+TEST(ModuleTest, DrawingWeightsIsBoundedAndCancellable) {
   ModuleInputs inputs;
   inputs.tokens = {"a"};
   inputs.dim = 16000;
@@ -153,15 +154,16 @@ TEST(ModuleTest, DrawingIsBoundedAndStops) {
   const auto job = ModuleJob::Create(*none, inputs, {});
   ASSERT_TRUE(job.ok()) << job.status();
   ThreadPool pool(1);
-  int asked = 0;
-  const auto out = job->Run(pool, [&asked] {
-    return ++asked > 3 ? absl::DeadlineExceededError("") : absl::OkStatus();
+  int check_count = 0;
+  const auto out = job->Run(pool, [&check_count] {
+    return ++check_count > 3 ? absl::DeadlineExceededError("")
+                             : absl::OkStatus();
   });
   EXPECT_EQ(out.status().code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(asked, 4);
+  EXPECT_EQ(check_count, 4);
 }
 
-TEST(ModuleTest, KeysStandAtTheirIndexUnlessTold) {
+TEST(ModuleTest, KeyPositionsDefaultToIndices) {
   ModuleInputs inputs;
   inputs.tokens = {"a", "b", "c"};
   AttentionOptions options;
@@ -175,7 +177,7 @@ TEST(ModuleTest, KeysStandAtTheirIndexUnlessTold) {
   EXPECT_NE(Values(*MustRun(*rope, inputs, options).weights), alone);
 }
 
-TEST(ModuleTest, EmptyExtentsCostNothing) {
+TEST(ModuleTest, InputsWithoutElementsCostNothing) {
   const TensorView x{DType::kFloat32, {0, int64_t{1} << 62, 8}, nullptr};
   ModuleInputs inputs;
   inputs.x = x;

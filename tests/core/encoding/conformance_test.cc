@@ -303,8 +303,8 @@ TEST_P(ConformanceTest, RejectsNumbersOutOfRange) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Schemes, ConformanceTest,
-                         ::testing::ValuesIn(AllCases()), [](const auto& info) {
-                           const SchemeCase& scheme = info.param;
+                         ::testing::ValuesIn(AllCases()), [](const auto& test) {
+                           const SchemeCase& scheme = test.param;
                            return absl::StrCat(scheme.info->name,
                                                scheme.group.empty() ? "" : "_",
                                                scheme.group);

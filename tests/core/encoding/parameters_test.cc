@@ -54,7 +54,7 @@ const std::vector<Parameter>& Declared() {
                                  {.kind = ParameterKind::kGroup,
                                   .name = "group",
                                   .description = "",
-                                  .kind_of = "sort"},
+                                  .category = "sort"},
                                  {.kind = ParameterKind::kNumber,
                                   .name = "group.factor",
                                   .description = "",
@@ -62,7 +62,7 @@ const std::vector<Parameter>& Declared() {
                                  {.kind = ParameterKind::kGroup,
                                   .name = "other",
                                   .description = "",
-                                  .kind_of = "sort"}};
+                                  .category = "sort"}};
   return *declared;
 }
 

@@ -40,7 +40,7 @@ EvaluationSettings Tiny(absl::string_view task) {
 // All schemes that the settings permit, with their training defaults.
 std::vector<EvaluatedScheme> AllWithTrainingDefaults(
     const EvaluationSettings& settings) {
-  const TrainingSetting setting = SettingOf(settings);
+  const TrainingSetting setting = TrainingSettingOf(settings);
   std::vector<EvaluatedScheme> schemes;
   for (const SchemeInfo& info : AllSchemes()) {
     if (info.is_causal_only && !setting.causal) continue;
@@ -119,7 +119,7 @@ TEST(EvaluationTest, RunsEveryTaskWithEveryScheme) {
 TEST(EvaluationTest, RetrofitTestsOneModelWithEveryScheme) {
   EvaluationSettings settings = Tiny("retrofit");
   ASSERT_TRUE(FillDefaults(&settings).ok());
-  const TrainingSetting setting = SettingOf(settings);
+  const TrainingSetting setting = TrainingSettingOf(settings);
   const auto make = [&](const std::string& name, Arguments arguments) {
     return EvaluatedScheme{
         name, *MakeScheme(*FindScheme("rope"), std::move(arguments), &setting)};
@@ -153,7 +153,7 @@ TEST(EvaluationTest, RetrofitTestsOneModelWithEveryScheme) {
 TEST(EvaluationTest, RetrofitRejectsSchemesWithoutRotations) {
   EvaluationSettings settings = Tiny("retrofit");
   ASSERT_TRUE(FillDefaults(&settings).ok());
-  const TrainingSetting setting = SettingOf(settings);
+  const TrainingSetting setting = TrainingSettingOf(settings);
   const auto job = EvaluationJob::Create(
       settings, {{"alibi", *MakeScheme(*FindScheme("alibi"), {}, &setting)}});
   EXPECT_EQ(FieldOf(job.status()), "schemes[0]");
@@ -255,11 +255,11 @@ TEST(EvaluationTest, SuggestsAStepCountThatFits) {
   EvaluationSettings settings = Tiny("copy");
   std::get<TrainedSettings>(settings.mode).training.step_count = 5000;
   const EvaluationJob job = MustCreate(settings);
-  EXPECT_THAT(job.WhatFits(job.flops() * 0.7),
+  EXPECT_THAT(job.SuggestReduction(job.flops() * 0.7),
               HasSubstr("trained.training.step_count of "));
-  EXPECT_THAT(job.WhatFits(1), Not(HasSubstr("step_count")));
+  EXPECT_THAT(job.SuggestReduction(1), Not(HasSubstr("step_count")));
   // The suggested step count fits.
-  const std::string suggestion = job.WhatFits(job.flops() * 0.9);
+  const std::string suggestion = job.SuggestReduction(job.flops() * 0.9);
   const size_t at = suggestion.find(" of ") + 4;
   std::get<TrainedSettings>(settings.mode).training.step_count =
       std::stoll(suggestion.substr(at));
@@ -283,7 +283,7 @@ TEST(EvaluationTest, RanksSchemesAsTheAlibiPaperDoes) {
   settings.eval_lengths = {32, 256};
   settings.seed_count = 1;
   ASSERT_TRUE(FillDefaults(&settings).ok());
-  const TrainingSetting setting = SettingOf(settings);
+  const TrainingSetting setting = TrainingSettingOf(settings);
   std::vector<EvaluatedScheme> schemes;
   for (const char* name : {"sinusoidal", "rope", "t5_bias", "alibi"}) {
     schemes.push_back({name, *MakeScheme(*FindScheme(name), {}, &setting)});

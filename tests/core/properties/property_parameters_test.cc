@@ -119,7 +119,7 @@ TEST(ParametersTest, BiasTooSmallToMeasureIsNotRun) {
   Arguments flat;
   flat.Set("bias_max", 1000.0);
   const auto result = CheckOne("alibi", "permutation_equivariance", flat);
-  EXPECT_EQ(result.verdict, Verdict::kNotApplicable);
+  EXPECT_EQ(result.verdict, Verdict::kUndefined);
   EXPECT_THAT(result.worked_case, HasSubstr("to tell distances apart"));
 }
 
@@ -173,7 +173,7 @@ TEST(PropertiesGeometryTest, TableOfTwoRowsIsNotRun) {
   tiny.Set("max_length", int64_t{2});
   const auto results = Check("learned", tiny);
   const auto& equivariance = Find(results, "joint_equivariance");
-  EXPECT_EQ(equivariance.verdict, Verdict::kNotApplicable);
+  EXPECT_EQ(equivariance.verdict, Verdict::kUndefined);
   EXPECT_TRUE(equivariance.as_promised);
   EXPECT_THAT(equivariance.worked_case, HasSubstr("past the table's 2 rows"));
 }
@@ -182,7 +182,7 @@ TEST(PropertiesGeometryTest, TooManyHeadsAreNotRun) {
   Arguments many;
   many.Set("slopes", std::vector<double>(2000, 0.1));
   EXPECT_EQ(CheckOne("alibi", "joint_equivariance", many).verdict,
-            Verdict::kNotApplicable);
+            Verdict::kUndefined);
 }
 
 TEST(PropertiesGeometryTest, OverflowFailsAndIsReportedAsFinite) {

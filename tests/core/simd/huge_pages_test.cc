@@ -15,7 +15,7 @@ namespace {
 size_t requested_bytes = 0;
 
 TEST(HugePagesTest, OnlyLargeBuffersRequestHugePages) {
-  SetAskForHugePages([](void* data, size_t bytes) {
+  SetHugePageAdvisor([](void* data, size_t bytes) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(data) % kHugePageBytes, 0);
     requested_bytes = bytes;
   });
@@ -23,7 +23,7 @@ TEST(HugePagesTest, OnlyLargeBuffersRequestHugePages) {
   EXPECT_EQ(requested_bytes, 0);
   const AlignedBuffer<char> large(kHugeBufferBytes + 1);
   EXPECT_EQ(requested_bytes, kHugeBufferBytes + kHugePageBytes);
-  SetAskForHugePages(nullptr);
+  SetHugePageAdvisor(nullptr);
 }
 
 TEST(HugePagesTest, LargeBuffersAreWritableToTheLastByte) {

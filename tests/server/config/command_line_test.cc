@@ -3,9 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <fstream>
 #include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "server/base/version.h"
+#include "tests/support/temporary_folder.h"
 
 namespace locus::server {
 namespace {
@@ -28,31 +34,31 @@ absl::StatusOr<Command> Parse(
   return ParseCommandLine(arguments, FakeEnvironment(variables));
 }
 
-// A flag file that is gone after the test.
+// A temporary flag file.
 class FlagFile {
  public:
   explicit FlagFile(const std::string& text)
-      : path_(testing::TempDir() + "/locus_config_test.flags") {
-    std::ofstream(path_) << text;
-  }
-  ~FlagFile() { std::remove(path_.c_str()); }
+      : path_(folder_.Write("flags", text)) {}
   std::string flag() const { return "--flagfile=" + path_; }
   const std::string& path() const { return path_; }
 
  private:
+  const client::TemporaryFolder folder_;
   const std::string path_;
 };
 
-TEST(ConfigTest, DefaultsAreTheOptions) {
+TEST(CommandLineTest, DefaultsAreThoseOfServerOptions) {
   const auto command = Parse({});
   ASSERT_TRUE(command.ok()) << command.status();
   EXPECT_FALSE(command->text.has_value());
-  EXPECT_EQ(command->options.listen, "127.0.0.1:50051");
-  EXPECT_EQ(command->options.http, "127.0.0.1:9464");
-  EXPECT_TRUE(command->options.log_calls);
+  const ServerOptions defaults;
+  EXPECT_EQ(command->options.listen, defaults.listen);
+  EXPECT_EQ(command->options.http, defaults.http);
+  EXPECT_EQ(command->options.max_queued_calls, defaults.max_queued_calls);
+  EXPECT_EQ(command->options.log_calls, defaults.log_calls);
 }
 
-TEST(ConfigTest, ReadsEveryFlag) {
+TEST(CommandLineTest, ParsesFlags) {
   const auto command =
       Parse({"--listen=0.0.0.0:1", "--http", "[::1]:2", "--threads=3",
              "--max-queued-calls=4", "--max-message-bytes=5MiB",
@@ -74,7 +80,7 @@ TEST(ConfigTest, ReadsEveryFlag) {
   EXPECT_FALSE(options.log_calls);
 }
 
-TEST(ConfigTest, FlagWinsOverVariableOverFileOverDefault) {
+TEST(CommandLineTest, FlagsPrecedeVariablesPrecedeFilePrecedesDefaults) {
   const FlagFile file(
       "# a comment\n\n--threads=2\nmax-queued-calls = 2\n"
       "max_message_bytes=2MiB\nmax-evaluations=2\n"
@@ -92,20 +98,20 @@ TEST(ConfigTest, FlagWinsOverVariableOverFileOverDefault) {
   EXPECT_EQ(command->options.grace_seconds, 20);
 }
 
-TEST(ConfigTest, TheFlagFileCanBeAVariable) {
+TEST(CommandLineTest, FlagFileCanBeNamedByAVariable) {
   const FlagFile file("threads=2\n");
   const auto command = Parse({}, {{"LOCUS_FLAGFILE", file.path()}});
   ASSERT_TRUE(command.ok()) << command.status();
   EXPECT_EQ(command->options.threads, 2);
 }
 
-TEST(ConfigTest, AnEmptyHttpAddressTurnsItOff) {
+TEST(CommandLineTest, AcceptsAnEmptyHttpAddress) {
   const auto command = Parse({"--http="});
   ASSERT_TRUE(command.ok()) << command.status();
   EXPECT_EQ(command->options.http, "");
 }
 
-TEST(ConfigTest, HelpAndVersionAreTexts) {
+TEST(CommandLineTest, PrintsHelpAndVersion) {
   const auto help = Parse({"--help"});
   ASSERT_TRUE(help.ok() && help->text.has_value());
   EXPECT_THAT(
@@ -115,11 +121,11 @@ TEST(ConfigTest, HelpAndVersionAreTexts) {
   const auto version = Parse({"--version"});
   ASSERT_TRUE(version.ok() && version->text.has_value());
   EXPECT_THAT(*version->text,
-              ::testing::MatchesRegex("locusd " LOCUS_VERSION
-                                      " \\(commit [^;]+; [^)]+\\)\n"));
+              ::testing::MatchesRegex(absl::StrCat(
+                  "locusd ", Version(), " \\(commit [^;]+; [^)]+\\)\n")));
 }
 
-TEST(ConfigTest, WrongUseIsOneClearLine) {
+TEST(CommandLineTest, ErrorsNameTheFlagInOneLine) {
   const FlagFile unknown("thread=2\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
       {{"--bogus"}, "--bogus"},
@@ -162,8 +168,9 @@ TEST(ConfigTest, WrongUseIsOneClearLine) {
   }
 }
 
-TEST(ConfigTest, ABadVariableIsNamed) {
+TEST(CommandLineTest, ErrorsNameTheVariable) {
   const auto command = Parse({}, {{"LOCUS_THREADS", "many"}});
+  ASSERT_FALSE(command.ok());
   EXPECT_THAT(std::string(command.status().message()),
               HasSubstr("LOCUS_THREADS"));
 }

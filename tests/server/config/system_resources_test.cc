@@ -1,22 +1,27 @@
 #include "server/config/system_resources.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <limits>
+#include <string>
+#include <thread>
+
+#include "tests/support/temporary_folder.h"
 
 namespace locus::server {
 namespace {
 
 namespace fs = std::filesystem;
 
-class MachineTest : public testing::Test {
+class CgroupTest : public testing::Test {
  protected:
-  MachineTest() : root_(testing::TempDir() + "/locus_cgroup") {
-    fs::remove_all(root_);
-  }
-  ~MachineTest() override { fs::remove_all(root_); }
+  CgroupTest() : root_(folder_.Path("cgroup")) {}
 
   void Write(const std::string& path, const std::string& text) {
     const fs::path file = fs::path(root_) / path;
@@ -24,17 +29,18 @@ class MachineTest : public testing::Test {
     std::ofstream(file) << text;
   }
 
+  const client::TemporaryFolder folder_;
   const std::string root_;
 };
 
-TEST_F(MachineTest, TheTightestLimitOnTheWayUpBinds) {
+TEST_F(CgroupTest, MinimumOfAllAncestorsApplies) {
   Write("pod/box/memory.max", "max\n");
   Write("pod/memory.max", "1000\n");
   Write("memory.max", "2000\n");
   EXPECT_EQ(CgroupMemoryLimit("0::/pod/box\n", root_), 1000);
 }
 
-TEST_F(MachineTest, ReadsVersionOne) {
+TEST_F(CgroupTest, ReadsVersion1) {
   Write("memory/box/memory.limit_in_bytes", "3000\n");
   Write("cpu/box/cpu.cfs_quota_us", "150000\n");
   Write("cpu/box/cpu.cfs_period_us", "100000\n");
@@ -43,7 +49,7 @@ TEST_F(MachineTest, ReadsVersionOne) {
   EXPECT_EQ(CgroupCpuLimit(cgroup, root_), 1.5);
 }
 
-TEST_F(MachineTest, ReadsTheQuotaOfVersionTwo) {
+TEST_F(CgroupTest, ReadsQuotaOfVersion2) {
   Write("box/cpu.max", "250000 100000\n");
   EXPECT_EQ(CgroupCpuLimit("0::/box\n", root_), 2.5);
   Write("box/cpu.max", "max 100000\n");
@@ -51,15 +57,47 @@ TEST_F(MachineTest, ReadsTheQuotaOfVersionTwo) {
             std::numeric_limits<double>::max());
 }
 
-TEST_F(MachineTest, NothingThereIsNoLimit) {
+TEST_F(CgroupTest, MissingFilesMeanNoLimit) {
   EXPECT_EQ(CgroupMemoryLimit("", root_), std::numeric_limits<int64_t>::max());
   EXPECT_EQ(CgroupMemoryLimit("0::/x\nnonsense", root_),
             std::numeric_limits<int64_t>::max());
 }
 
-TEST_F(MachineTest, ThisMachineHasSomething) {
-  EXPECT_GE(AvailableCpus(), 1);
+TEST(SystemResourcesTest, CpusFollowTheAffinityMask) {
+  int cpus = 0;
+  std::thread pinned([&] {
+    cpu_set_t mask;
+    ASSERT_EQ(sched_getaffinity(0, sizeof(mask), &mask), 0);
+    int first = 0;
+    while (!CPU_ISSET(first, &mask)) ++first;
+    CPU_ZERO(&mask);
+    CPU_SET(first, &mask);
+    ASSERT_EQ(sched_setaffinity(0, sizeof(mask), &mask), 0);
+    cpus = AvailableCpus();
+  });
+  pinned.join();
+  EXPECT_EQ(cpus, 1);
+}
+
+TEST(SystemResourcesTest, MemoryIsAtMostThatOfTheMachine) {
+  const int64_t physical =
+      int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   EXPECT_GT(AvailableMemoryBytes(), 1 << 20);
+  EXPECT_LE(AvailableMemoryBytes(), physical);
+}
+
+TEST(SystemResourcesTest, ConnectionsFollowTheDescriptorLimit) {
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_GE(before.rlim_cur, 1000u);
+  rlimit lower = before;
+  lower.rlim_cur = 1000;
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+  const int max = MaxConnections();
+  const int default_max = DefaultMaxConnections();
+  setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_EQ(max, 308);  // two descriptors each, and 384 for other uses
+  EXPECT_EQ(default_max, 308);
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
-// Do short calls notice an evaluation? Prints, over one connection on loopback,
-// the median and 99th percentile of Encode (16 positions) and Attend (64
-// tokens), in turns: with nothing else, and while an evaluation keeps as many
-// threads busy as there are processors.
+// Measures the latency of short calls during an evaluation. Prints the p50 and
+// p99 of Encode (16 positions) and Attend (64 tokens) over one connection on
+// loopback, in rounds that alternate between an idle server and a server that
+// runs an evaluation.
 //
-// Usage: server_background_bench [rounds, default 5] [real | fake] [usual]
+// Usage: server_executor_bench [rounds, default 5] [real | fake] [normal]
 //
-// `real` trains transformers, `fake` (the default) multiplies without end;
-// `usual` runs it at the usual priority, for comparison.
+// `real` trains transformers, `fake` (the default) multiplies without end.
+// `normal` runs the evaluation at normal priority, for comparison.
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -22,23 +22,23 @@
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
 #include "locus/v1/evaluation.grpc.pb.h"
+#include "server/base/clock.h"
 #include "server/server.h"
 
 namespace locus::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr int kCalls = 2000;
 constexpr std::chrono::microseconds kPause(1000);
 
-// Multiplies on all threads until it is stopped.
-class Burner final : public Evaluation {
+// A fake evaluation that multiplies on all threads until it is stopped.
+class FakeEvaluation final : public Evaluation {
  public:
   double flops() const override { return 1; }
-  std::string WhatFits(double) const override { return ""; }
+  std::string SuggestReduction(double) const override { return ""; }
   int64_t scratch_bytes(int) const override { return 0; }
-  absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool, const StopCheck& stop,
+  absl::StatusOr<EvaluationSummary> Run(ThreadPool& pool,
+                                        const CancellationCheck& stop,
                                         EvaluationSink& sink) const override {
     sink.OnCell(EvaluationCell());
     std::atomic<bool> stopped = false;
@@ -104,7 +104,7 @@ class Bench {
     const auto reader = evaluation_->EvaluateExtrapolation(&context, request);
     v1::EvaluateExtrapolationResponse event;
     if (!reader->Read(&event)) {
-      std::printf("no evaluation: %s\n",
+      std::printf("the evaluation failed: %s\n",
                   reader->Finish().error_message().c_str());
       std::exit(1);
     }
@@ -123,7 +123,8 @@ class Bench {
   v1::AttendRequest attend_;
 };
 
-// Microseconds of calls that come one by one, with pauses as callers have them.
+// The sorted latencies of sequential calls in microseconds, with a pause after
+// each.
 std::vector<double> Measure(const std::function<bool()>& call) {
   std::vector<double> micros;
   for (int i = 0; i < kCalls; ++i) {
@@ -144,18 +145,18 @@ void Print(const char* what, const std::vector<double>& micros) {
   std::fflush(stdout);
 }
 
-int Main(int rounds, bool real, bool usual) {
+int Main(int rounds, bool real, bool normal_priority) {
   ServerOptions options;
   options.listen = "127.0.0.1:0";
   options.http = "";
   options.log_calls = false;
-  options.background_evaluations = !usual;
-  const auto burn = [](const EvaluationSettings&,
-                       const std::vector<EvaluatedScheme>&) {
-    return std::make_unique<Burner>();
+  options.background_evaluations = !normal_priority;
+  const auto make_fake = [](const EvaluationSettings&,
+                            const std::vector<EvaluatedScheme>&) {
+    return std::make_unique<FakeEvaluation>();
   };
   const auto server =
-      real ? Server::Start(options) : Server::Start(options, burn);
+      real ? Server::Start(options) : Server::Start(options, make_fake);
   if (!server.ok()) return 1;
   Bench bench((*server)->grpc_port());
   const auto encode = [&] { return bench.Encode(); };
@@ -178,5 +179,5 @@ int Main(int rounds, bool real, bool usual) {
 int main(int argc, char** argv) {
   const std::string kind = argc > 2 ? argv[2] : "fake";
   return locus::server::Main(argc > 1 ? std::atoi(argv[1]) : 5, kind == "real",
-                             argc > 3 && std::string(argv[3]) == "usual");
+                             argc > 3 && std::string(argv[3]) == "normal");
 }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "server/base/version.h"
 #include "tests/support/test_server.h"
 
 namespace locus::server {
@@ -37,7 +38,7 @@ Json Parsed(const EvaluationPlan& plan, const EvaluationSummary& summary) {
   return Json::parse(MakeManifest(plan, summary, kNow));
 }
 
-TEST(ManifestTest, HasItsKeysInOrder) {
+TEST(ManifestTest, WritesKeysInOrder) {
   const Json manifest = Parsed(TrainedPlan(), {});
   std::vector<std::string> keys;
   for (const auto& item : manifest.items()) keys.push_back(item.key());
@@ -47,18 +48,18 @@ TEST(ManifestTest, HasItsKeysInOrder) {
                                       "reason", "partial"}));
   EXPECT_EQ(manifest["experiment"], "text");
   EXPECT_EQ(manifest["date"], "2026-11-16");
-  EXPECT_EQ(manifest["versions"]["locus"], LOCUS_VERSION);
+  EXPECT_EQ(manifest["versions"]["locus"], std::string(Version()));
 }
 
-TEST(ManifestTest, SeedsGoRoundWhereTheyEnd) {
+TEST(ManifestTest, SeedsWrapAround) {
   EXPECT_EQ(Parsed(TrainedPlan(), {})["seeds"],
             Json({18446744073709551614u, 18446744073709551615u, 0}));
 }
 
-TEST(ManifestTest, ConfigurationHasWhatWasChosen) {
+TEST(ManifestTest, ConfigurationHasTrainingSettings) {
   const Json trained = Parsed(TrainedPlan(), {})["configuration"]["trained"];
   EXPECT_EQ(trained["corpus"]["bytes"], 3);
-  // FNV-1a of "abc", from its authors' tables.
+  // The FNV-1a hash of "abc" according to the tables of its authors.
   EXPECT_EQ(trained["corpus"]["fnv1a"], "e71fa2190541574b");
   EXPECT_EQ(trained["model"]["causal"], true);
   EXPECT_EQ(trained["training"]["learning_rate"], 2e-3);
@@ -66,7 +67,7 @@ TEST(ManifestTest, ConfigurationHasWhatWasChosen) {
   EXPECT_FALSE(trained["training"].contains("clip_norm"));
 }
 
-TEST(ManifestTest, SchemesHaveTheirParameters) {
+TEST(ManifestTest, ConfigurationHasParametersOfSchemes) {
   v1::Scheme learned, table;
   learned.mutable_learned();
   *table.mutable_learned()->mutable_table() = Zeros({2, 4});
@@ -101,7 +102,7 @@ TEST(ManifestTest, NumbersAreReadBackExactly) {
   EXPECT_EQ(results["gates"][0]["learned_share"].get<double>(), 2.0 / 3);
 }
 
-TEST(ManifestTest, WhatIsNoNumberIsAName) {
+TEST(ManifestTest, WritesNonFiniteNumbersAsStrings) {
   EvaluationSummary summary;
   const double infinity = std::numeric_limits<double>::infinity();
   summary.rows.push_back({"rope", 128, "nll",
@@ -113,7 +114,7 @@ TEST(ManifestTest, WhatIsNoNumberIsAName) {
   EXPECT_EQ(row["ci_high"], "Infinity");
 }
 
-TEST(ManifestTest, TextThatIsNotUtf8DoesNotThrow) {
+TEST(ManifestTest, InvalidUtf8DoesNotThrow) {
   EvaluationSummary summary;
   summary.reason = "\xff";
   EXPECT_NO_THROW(MakeManifest(TrainedPlan(), summary, kNow));

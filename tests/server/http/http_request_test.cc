@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace locus::server {
 namespace {
 
-TEST(HttpRequestTest, HasMethodPathAndAuthorization) {
+TEST(HttpRequestTest, ParsesMethodPathAndAuthorization) {
   const auto request = ParseHttpHead(
       "GET /metrics?name=x HTTP/1.1\r\nHost: a\r\n"
       "authorization:  Bearer b \r\nX: \tc:d\r\n\r\n");
@@ -13,16 +15,18 @@ TEST(HttpRequestTest, HasMethodPathAndAuthorization) {
   EXPECT_EQ(request->method, "GET");
   EXPECT_EQ(request->path, "/metrics");
   EXPECT_EQ(request->authorization, "Bearer b");
-  EXPECT_EQ(ParseHttpHead("HEAD / HTTP/1.0\r\n\r\n")->authorization, "");
+  const auto plain = ParseHttpHead("HEAD / HTTP/1.0\r\n\r\n");
+  ASSERT_TRUE(plain.has_value());
+  EXPECT_EQ(plain->authorization, "");
 }
 
-TEST(HttpRequestTest, EndsWithAnEmptyLine) {
+TEST(HttpRequestTest, HeadEndsWithAnEmptyLine) {
   EXPECT_EQ(HttpHeadLength("GET / HTTP/1.1\r\n\r\nbody"), 18u);
   EXPECT_EQ(HttpHeadLength("GET / HTTP/1.1\r\n\r"), std::string::npos);
   EXPECT_FALSE(ParseHttpHead("GET / HTTP/1.1\r\n").has_value());
 }
 
-TEST(HttpRequestTest, WhatIsMalformedIsNoRequest) {
+TEST(HttpRequestTest, RejectsMalformedHeads) {
   for (const std::string head :
        {"", "GET", "GET /", "GET  / HTTP/1.1", "GET / HTTP/2.0",
         "GET ?a HTTP/1.1", "GET metrics HTTP/1.1", "GET / HTTP/1.1 ",

@@ -3,11 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
+#include <string>
 
 #include "absl/strings/str_cat.h"
+#include "tests/support/temporary_folder.h"
 
 namespace locus::server {
 namespace {
@@ -17,24 +16,17 @@ using ::testing::HasSubstr;
 constexpr char kToken[] = "0123456789abcdef";
 constexpr char kOther[] = "fedcba9876543210";
 
-class AuthTest : public ::testing::Test {
+class AuthenticatorTest : public ::testing::Test {
  protected:
-  AuthTest() {
-    char name[] = "/tmp/locus_auth_XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~AuthTest() override { std::filesystem::remove_all(folder_); }
-
+  // Writes the file of tokens and returns its path.
   std::string File(const std::string& content) const {
-    const std::string path = folder_ + "/tokens";
-    std::ofstream(path) << content;
-    return path;
+    return folder_.Write("tokens", content);
   }
 
-  std::string folder_;
+  const client::TemporaryFolder folder_;
 };
 
-TEST_F(AuthTest, AnyTokenOfTheFileIsGoodAndNoOther) {
+TEST_F(AuthenticatorTest, AllowsExactlyTheTokensOfTheFile) {
   const auto auth = Authenticator::Open(
       File(absl::StrCat("# two\n\n ", kToken, " \r\n", kOther, "\n")), {});
   ASSERT_TRUE(auth.ok()) << auth.status();
@@ -49,11 +41,11 @@ TEST_F(AuthTest, AnyTokenOfTheFileIsGoodAndNoOther) {
   EXPECT_EQ(check(absl::StrCat("Basic ", kToken)), AuthVerdict::kMissing);
   EXPECT_EQ(check(absl::StrCat("Bearer ", kToken, "0")), AuthVerdict::kWrong);
   EXPECT_EQ(check("Bearer # two"), AuthVerdict::kWrong);
-  EXPECT_EQ((*auth)->refused(AuthVerdict::kMissing), 4);
-  EXPECT_EQ((*auth)->refused(AuthVerdict::kWrong), 2);
+  EXPECT_EQ((*auth)->rejected(AuthVerdict::kMissing), 4);
+  EXPECT_EQ((*auth)->rejected(AuthVerdict::kWrong), 2);
 }
 
-TEST_F(AuthTest, ExemptionsGoByWholeServices) {
+TEST_F(AuthenticatorTest, ExemptsWholeServices) {
   const auto auth = Authenticator::Open(File(kToken), {.health = true});
   ASSERT_TRUE(auth.ok());
   const auto allowed = [&](absl::string_view path) {
@@ -68,15 +60,24 @@ TEST_F(AuthTest, ExemptionsGoByWholeServices) {
   EXPECT_EQ((*auth)->CheckMetrics(""), AuthVerdict::kMissing);
 }
 
-TEST_F(AuthTest, ErrorsNameTheLineAndNotTheToken) {
+TEST(ParseTokensTest, ErrorsNameTheLineButNotItsText) {
   const auto parsed = ParseTokens("0123456789abcdef\nsecret\n");
+  ASSERT_FALSE(parsed.ok());
   EXPECT_THAT(std::string(parsed.status().message()), HasSubstr("line 2"));
   EXPECT_THAT(std::string(parsed.status().message()),
               ::testing::Not(HasSubstr("secret")));
+}
+
+TEST(ParseTokensTest, NeedsAToken) {
   EXPECT_FALSE(ParseTokens("").ok());
   EXPECT_FALSE(ParseTokens("# 0123456789abcdef\n").ok());
-  EXPECT_FALSE(ParseTokens(std::string(513, 'a')).ok());
+}
+
+TEST(ParseTokensTest, ChecksTheLengthOfTokens) {
+  EXPECT_FALSE(ParseTokens(std::string(15, 'a')).ok());
+  EXPECT_TRUE(ParseTokens(std::string(16, 'a')).ok());
   EXPECT_TRUE(ParseTokens(std::string(512, 'a')).ok());
+  EXPECT_FALSE(ParseTokens(std::string(513, 'a')).ok());
 }
 
 // FIPS 180-2, B.1.
@@ -85,14 +86,6 @@ TEST(TokenHashTest, IsSha256) {
   EXPECT_EQ(hash[0], 0xba);
   EXPECT_EQ(hash[1], 0x78);
   EXPECT_EQ(hash[31], 0xad);
-}
-
-TEST(AuthExemptionsTest, TakesNamesAndNothingElse) {
-  const auto some = ParseAuthExemptions("health, metrics");
-  ASSERT_TRUE(some.ok());
-  EXPECT_TRUE(some->health && some->metrics && !some->reflection);
-  EXPECT_TRUE(ParseAuthExemptions("").ok());
-  EXPECT_FALSE(ParseAuthExemptions("all").ok());
 }
 
 }  // namespace

@@ -1,15 +1,17 @@
 #include "server/observability/log.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "server/rpc/call_metadata.h"
 
 namespace locus::server {
 namespace {
 
-TEST(LogTest, LineIsOneJsonObject) {
+TEST(LogTest, WritesOneJsonObjectPerLine) {
   const std::string text = LogLine("info", "call")
                                .Add("method", "/a/b")
                                .Add("queue_us", int64_t{-7})
@@ -20,18 +22,20 @@ TEST(LogTest, LineIsOneJsonObject) {
   EXPECT_EQ(line["event"], "call");
   EXPECT_EQ(line["method"], "/a/b");
   EXPECT_EQ(line["queue_us"], -7);
-  // 2025-01-31T23:59:59.123456Z
-  EXPECT_EQ(line["ts"].get<std::string>().size(), 27u);
+  EXPECT_THAT(
+      line["ts"].get<std::string>(),
+      ::testing::MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T"
+                              "[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{6}Z"));
 }
 
-TEST(LogTest, HostileStringsStayStrings) {
+TEST(LogTest, EscapesHostileStrings) {
   const std::string hostile("\"},\n{\t\\\x01\x7f\0end", 14);
   const std::string text = LogLine("info", "x").Add("error", hostile).Finish();
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(), hostile);
 }
 
-TEST(LogTest, WhatDeceivesAReaderIsEscaped) {
+TEST(LogTest, EscapesDeceptiveCharacters) {
   const std::string hostile =
       "a\u0085\u009b31m\u2028\u2029\u202eb\u2067\u200f\u061c";
   const std::string text = LogLine("info", "x").Add("error", hostile).Finish();
@@ -44,14 +48,14 @@ TEST(LogTest, WhatDeceivesAReaderIsEscaped) {
             std::string::npos);
 }
 
-TEST(LogTest, BytesThatAreNotTextAreReplaced) {
+TEST(LogTest, ReplacesInvalidUtf8) {
   const std::string text =
       LogLine("info", "x").Add("error", "\xff\xe2\x82\u00e9").Finish();
   EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(),
             "\ufffd\ufffd\ufffd\u00e9");
 }
 
-TEST(TraceparentTest, AcceptsOnlyTheFormatOfTheStandard) {
+TEST(TraceparentTest, AcceptsOnlyTheW3cFormat) {
   const std::string good =
       "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
   EXPECT_TRUE(IsTraceparent(good));

@@ -1,10 +1,10 @@
-// What metrics and the log line cost, beside a whole small call.
+// Measures the cost of metrics and of the log line, relative to a small call.
 //
-// Prints processor time, not time on the clock, so that other work on the
-// machine matters little: of everything a call counts and observes, of its line
-// in the log (written to /dev/null), and of Encode for 16 positions over
-// loopback, the server's threads and the caller's apart. Fails if metrics and
-// the line take more than 2 % of what the server's threads do for a call.
+// Prints the CPU time, which other processes hardly affect, of the metrics of a
+// call, of its log line (written to /dev/null), and of Encode for 16 positions
+// over loopback, separately for the threads of the server and of the client.
+// Fails if metrics and log line take more than 2 % of the server's CPU time for
+// a call.
 //
 // Usage: server_instrumentation_bench [calls, default 20000]
 #include <fcntl.h>
@@ -29,7 +29,7 @@ namespace locus::server {
 namespace {
 
 constexpr int kRounds = 5;
-constexpr double kMostShare = 0.02;
+constexpr double kMaxShare = 0.02;
 
 double CpuSeconds(int who) {
   rusage usage{};
@@ -41,7 +41,7 @@ double CpuSeconds(int who) {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// Of one, in microseconds: the median of several rounds.
+// The CPU time of one action in microseconds: the median of several rounds.
 double Micros(int count, const std::function<void()>& action) {
   std::vector<double> rounds;
   for (int round = 0; round < kRounds; ++round) {
@@ -53,7 +53,7 @@ double Micros(int count, const std::function<void()>& action) {
   return rounds[kRounds / 2];
 }
 
-// Everything that Call counts of a call that goes well.
+// The metrics that RpcScope updates for a call that succeeds.
 double MetricsMicros() {
   Metrics metrics("0");
   const MethodMetrics method = metrics.AddMethod("locus.v1.EncodingService",
@@ -63,7 +63,7 @@ double MetricsMicros() {
     method.started->Increment();
     method.messages_received->Increment();
     method.queue_seconds->Observe(3e-6);
-    metrics.admitted_calls(Lane::kShort).Increment();
+    metrics.admitted_calls(CostClass::kShort).Increment();
     method.messages_sent->Increment();
     method.compute_seconds->Increment(2e-5);
     method.handling_seconds->Observe(6e-5);
@@ -72,11 +72,11 @@ double MetricsMicros() {
   });
 }
 
-// A line like that of Call.
+// A log line like that of RpcScope.
 double LogMicros() {
-  const int kept = dup(STDERR_FILENO);
-  const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  dup2(nowhere, STDERR_FILENO);
+  const int saved_stderr = dup(STDERR_FILENO);
+  const int null_device = open("/dev/null", O_WRONLY | O_CLOEXEC);
+  dup2(null_device, STDERR_FILENO);
   const double micros = Micros(50'000, [] {
     LogLine line("info", "call");
     line.Add("method", "/locus.v1.EncodingService/Encode")
@@ -90,19 +90,19 @@ double LogMicros() {
         .Add("response_bytes", 8300);
     WriteLog(line);
   });
-  dup2(kept, STDERR_FILENO);
-  close(kept);
-  close(nowhere);
+  dup2(saved_stderr, STDERR_FILENO);
+  close(saved_stderr);
+  close(null_device);
   return micros;
 }
 
 struct CallMicros {
   double server = 0;
-  double caller = 0;
+  double client = 0;
 };
 
-// The caller's one thread does all of its own work; what else the process used
-// is the server's.
+// The CPU time of one call. The client works on the calling thread only, so the
+// remaining CPU time of the process is the server's.
 CallMicros WholeCall(int calls) {
   ServerOptions options;
   options.listen = "127.0.0.1:0";
@@ -131,10 +131,10 @@ CallMicros WholeCall(int calls) {
     const double process = CpuSeconds(RUSAGE_SELF);
     const double thread = CpuSeconds(RUSAGE_THREAD);
     for (int i = 0; i < calls / kRounds; ++i) call();
-    const double caller = CpuSeconds(RUSAGE_THREAD) - thread;
+    const double client = CpuSeconds(RUSAGE_THREAD) - thread;
     const double all = CpuSeconds(RUSAGE_SELF) - process;
     const double each = 1e6 * kRounds / calls;
-    rounds.push_back({(all - caller) * each, caller * each});
+    rounds.push_back({(all - client) * each, client * each});
   }
   std::nth_element(rounds.begin(), rounds.begin() + kRounds / 2, rounds.end(),
                    [](const CallMicros& a, const CallMicros& b) {
@@ -145,18 +145,19 @@ CallMicros WholeCall(int calls) {
 
 int Main(int argc, char** argv) {
   const int calls = argc > 1 ? std::max(500, std::atoi(argv[1])) : 20000;
-  // First: it switches off what no release pays for.
+  // Runs first, because starting a server also turns off the debug checks of
+  // abseil's mutexes, which would distort the other measurements.
   const CallMicros whole = WholeCall(calls);
   const double metrics = MetricsMicros();
   const double log = LogMicros();
-  std::printf("microseconds of processor time for one small call\n");
-  std::printf("  the server's threads  %8.2f\n", whole.server);
-  std::printf("  the caller's thread   %8.2f\n", whole.caller);
-  std::printf("  metrics               %8.2f  %5.2f %% of the server's\n",
+  std::printf("CPU time of one small call, in microseconds\n");
+  std::printf("  server threads        %8.2f\n", whole.server);
+  std::printf("  client thread         %8.2f\n", whole.client);
+  std::printf("  metrics               %8.2f  %5.2f %% of the server threads\n",
               metrics, 100 * metrics / whole.server);
   std::printf("  log line (optional)   %8.2f  %5.2f %%\n", log,
               100 * log / whole.server);
-  return metrics + log <= kMostShare * whole.server ? 0 : 1;
+  return metrics + log <= kMaxShare * whole.server ? 0 : 1;
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 #include "server/rpc/status.h"
+#include "server/admission/rejection.h"
+#include "server/base/printable.h"
 
 #include <gtest/gtest.h>
 
@@ -8,9 +10,11 @@
 namespace locus::server {
 namespace {
 
-TEST(StatusTest, OkIsOk) { EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).ok()); }
+TEST(StatusTest, ConvertsOk) {
+  EXPECT_TRUE(ToGrpcStatus(absl::OkStatus()).ok());
+}
 
-TEST(StatusTest, InvalidFieldNamesTheField) {
+TEST(StatusTest, InvalidFieldHasBadRequestDetails) {
   const grpc::Status status =
       ToGrpcStatus(InvalidField("scheme.rope.base", "is -1; must be positive"));
   EXPECT_EQ(status.error_code(), grpc::INVALID_ARGUMENT);
@@ -26,7 +30,7 @@ TEST(StatusTest, InvalidFieldNamesTheField) {
             "scheme.rope.base");
 }
 
-TEST(StatusTest, LimitNamesTheLimit) {
+TEST(StatusTest, LimitExceededHasQuotaFailureDetails) {
   const ErrorDetails details = DetailsOf(ToGrpcStatus(
       LimitExceeded("response", "max_message_bytes", "is too large")));
   ASSERT_TRUE(details.info && details.quota);
@@ -35,20 +39,20 @@ TEST(StatusTest, LimitNamesTheLimit) {
   EXPECT_EQ(details.quota->violations(0).subject(), "max_message_bytes");
 }
 
-TEST(StatusTest, ShedCallsSayWhenToComeBack) {
-  for (const ShedReason reason : kShedReasons) {
+TEST(StatusTest, RejectionHasRetryInfoDetails) {
+  for (const RejectReason reason : kRejectReasons) {
     const ErrorDetails details =
-        DetailsOf(ToGrpcStatus(Shed(reason, "not now")));
+        DetailsOf(ToGrpcStatus(Reject(reason, "not now")));
     ASSERT_TRUE(details.info && details.retry);
     EXPECT_EQ(details.info->reason(),
-              reason == ShedReason::kDraining ? "DRAINING" : "OVERLOADED");
+              reason == RejectReason::kDraining ? "DRAINING" : "OVERLOADED");
     EXPECT_GT(details.retry->retry_delay().seconds() +
                   details.retry->retry_delay().nanos(),
               0);
   }
 }
 
-TEST(StatusTest, InternalTextStaysInside) {
+TEST(StatusTest, HidesMessageOfInternalErrors) {
   for (const auto& error :
        {absl::InternalError("secret"), absl::UnknownError("secret"),
         absl::NotFoundError("secret")}) {
@@ -59,7 +63,7 @@ TEST(StatusTest, InternalTextStaysInside) {
   }
 }
 
-TEST(StatusTest, LongMessagesAreCutAtACharacter) {
+TEST(StatusTest, TruncatesLongMessagesBetweenCharacters) {
   std::string text = "x";
   while (text.size() < 5000) text += "\u00e9";
   const std::string message =
@@ -68,14 +72,14 @@ TEST(StatusTest, LongMessagesAreCutAtACharacter) {
   EXPECT_EQ(Printable(message, 5000), message);
 }
 
-TEST(PrintableTest, EscapesWhatIsNotText) {
+TEST(PrintableTest, EscapesControlCharactersAndInvalidUtf8) {
   EXPECT_EQ(Printable("a\nb\x7f\xff\u00e9", 100), "a\\x0ab\\x7f\\xff\u00e9");
   EXPECT_EQ(Printable("\xc0\x80\xed\xa0\x80", 100),
             "\\xc0\\x80\\xed\\xa0\\x80");
   EXPECT_EQ(Printable("abcdef", 3), "abc...");
 }
 
-TEST(PrintableTest, EscapesWhatDeceivesAReader) {
+TEST(PrintableTest, EscapesInvisibleAndBidirectionalControls) {
   EXPECT_EQ(
       Printable("a\u0085\u009b\u2028\u2029\u202e\u2066\u200e\u061cb", 100),
       "a\\u0085\\u009b\\u2028\\u2029\\u202e\\u2066\\u200e\\u061cb");

@@ -1,16 +1,18 @@
-// What a call costs beyond its mathematics and gRPC itself. Prints, over
-// loopback and in turns, the median milliseconds of
+// Measures the overhead of calls over their kernel and gRPC. Prints the median
+// milliseconds of the following, measured in turns over loopback:
 //
-//   echo    a service that hands back as many of the bytes it received as the
-//           answer of the call has: what gRPC itself takes
-//   kernel  the same job in this process, on as many threads
-//   bytes   the call, with a request that is serialised already and an answer
-//           that stays so: what the server adds
-//   stub    the call through the generated stub, messages on both sides
+//   echo    a service that returns as many of the received bytes as the
+//   response
+//           of the call has: the cost of gRPC itself
+//   kernel  the same job within this process, on the same number of threads
+//   bytes   the call with a serialised request, whose response is not parsed:
+//           includes the overhead of the server
+//   stub    the call through the generated stub: includes the overhead of the
+//           client
 //
-// the ratios of both calls to kernel plus echo, and how many pages of memory
-// the server touches for the first time in a call: each costs microseconds.
-// Server and echo run in processes of their own.
+// It also prints the ratios of both calls to kernel plus echo, and the page
+// faults of the server per call, each of which costs microseconds. The server
+// and the echo service run in processes of their own.
 //
 // Usage: server_transport_bench [rounds, default 51] [threads, default 2]
 #include <grpcpp/grpcpp.h>
@@ -38,18 +40,18 @@
 #include "locus/v1/attention.grpc.pb.h"
 #include "locus/v1/encoding.grpc.pb.h"
 #include "server/base/allocator.h"
-#include "server/services/convert/convert.h"
 #include "server/server.h"
+#include "server/services/convert/convert.h"
 
 namespace locus::server {
 namespace {
 
 constexpr char kEchoPath[] = "/bench.Echo/Echo";
-constexpr char kReplyBytes[] = "reply-bytes";
+constexpr char kResponseBytes[] = "response-bytes";
 constexpr int kWarmUps = 5;
 
-// Answers with the first bytes of the request, as many as the caller wants,
-// without touching them.
+// Returns the first bytes of the request, as many as the client asks for,
+// without copying them.
 class EchoService final : public grpc::Service {
  public:
   EchoService() {
@@ -62,8 +64,8 @@ class EchoService final : public grpc::Service {
  private:
   static grpc::Status Echo(EchoService*, grpc::ServerContext* context,
                            const grpc::ByteBuffer* request,
-                           grpc::ByteBuffer* reply) {
-    const auto wanted = context->client_metadata().find(kReplyBytes);
+                           grpc::ByteBuffer* response) {
+    const auto wanted = context->client_metadata().find(kResponseBytes);
     size_t left = std::strtoull(wanted->second.data(), nullptr, 10);
     std::vector<grpc::Slice> slices;
     std::vector<grpc::Slice> received;
@@ -74,7 +76,7 @@ class EchoService final : public grpc::Service {
         if (left == 0) break;
       }
     }
-    *reply = grpc::ByteBuffer(slices.data(), slices.size());
+    *response = grpc::ByteBuffer(slices.data(), slices.size());
     return grpc::Status::OK;
   }
 };
@@ -84,8 +86,9 @@ struct Child {
   int port = 0;
 };
 
-// Runs `serve` in a process that ends with this one, and returns the port that
-// it says. No thread may run yet.
+// Runs `serve` in a child process that is killed when this process ends, and
+// returns the port that `serve` passes to its argument. Must be called before
+// any thread is started.
 Child Fork(const std::function<void(const std::function<void(int)>&)>& serve) {
   int ends[2];
   if (pipe(ends) != 0) std::exit(1);
@@ -105,7 +108,7 @@ Child Fork(const std::function<void(const std::function<void(int)>&)>& serve) {
   return child;
 }
 
-// How many pages a process has touched for the first time.
+// The number of minor page faults of a process so far.
 int64_t PageFaults(int pid) {
   std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
   std::string word;
@@ -155,11 +158,12 @@ void Check(bool ok, const std::string& what) {
   std::exit(1);
 }
 
-// Calls with bytes, and returns how many came back.
+// Calls a method with a serialised request, and returns the size of the
+// response.
 size_t CallBytes(grpc::Channel& channel, const char* path,
-                 const grpc::ByteBuffer& request, size_t reply_bytes = 0) {
+                 const grpc::ByteBuffer& request, size_t response_bytes = 0) {
   grpc::ClientContext context;
-  context.AddMetadata(kReplyBytes, std::to_string(reply_bytes));
+  context.AddMetadata(kResponseBytes, std::to_string(response_bytes));
   const grpc::internal::RpcMethod method(path,
                                          grpc::internal::RpcMethod::NORMAL_RPC);
   grpc::ByteBuffer response;
@@ -198,9 +202,9 @@ struct Case {
 
 void Measure(const Case& call, int rounds, grpc::Channel& server,
              grpc::Channel& echo, int server_pid) {
-  const size_t reply_bytes = CallBytes(server, call.path, call.request);
+  const size_t response_bytes = CallBytes(server, call.path, call.request);
   std::vector<std::function<void()>> kinds = {
-      [&] { CallBytes(echo, kEchoPath, call.request, reply_bytes); },
+      [&] { CallBytes(echo, kEchoPath, call.request, response_bytes); },
       call.kernel, [&] { CallBytes(server, call.path, call.request); },
       call.stub};
   std::vector<std::vector<double>> millis(kinds.size());
@@ -219,8 +223,8 @@ void Measure(const Case& call, int rounds, grpc::Channel& server,
   const double echo_time = Median(millis[0]), kernel = Median(millis[1]);
   const double bytes = Median(millis[2]), stub = Median(millis[3]);
   std::printf("%-24s %9zu %9zu %8.2f %8.2f %8.2f %8.2f %7.2f %7.2f %7.0f\n",
-              call.name.c_str(), call.request.Length(), reply_bytes, echo_time,
-              kernel, bytes, stub, bytes / (kernel + echo_time),
+              call.name.c_str(), call.request.Length(), response_bytes,
+              echo_time, kernel, bytes, stub, bytes / (kernel + echo_time),
               stub / (kernel + echo_time), Median(faults));
   std::fflush(stdout);
 }
@@ -239,8 +243,8 @@ v1::Tensor RandomTensor(const std::vector<int64_t>& shape, const char* name) {
   return tensor;
 }
 
-// An input without a scheme: it comes back as it is, so that there is nothing
-// but transport.
+// Encode without a scheme, which returns its input unchanged, so that the call
+// consists of transport only.
 Case EncodeCase(const std::string& name, int64_t bytes, ThreadPool& pool,
                 v1::EncodingService::Stub& stub) {
   auto request = std::make_shared<v1::EncodeRequest>();
@@ -284,8 +288,8 @@ Case AttendCase(const std::string& name, int64_t tokens, ThreadPool& pool,
 }
 
 void Main(int rounds, int threads) {
-  // Not the server alone: an echo that takes its memory anew each time is too
-  // easy to keep up with.
+  // Applies to all three processes, so that the echo service does not lose time
+  // to page faults that the server avoids.
   PrepareAllocator();
   const Child server_child = ForkServer(threads);
   const Child echo_child = ForkEcho();
@@ -316,8 +320,8 @@ void Main(int rounds, int threads) {
 }  // namespace locus::server
 
 int main(int argc, char** argv) {
-  const auto argument = [&](int n, int otherwise) {
-    return argc > n ? std::max(1, std::atoi(argv[n])) : otherwise;
+  const auto argument = [&](int n, int default_value) {
+    return argc > n ? std::max(1, std::atoi(argv[n])) : default_value;
   };
   locus::server::Main(argument(1, 51), argument(2, 2));
   return 0;

@@ -1,4 +1,4 @@
-// Large tensors over a real port.
+// Tensors of all sizes over a real connection.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace locus::server {
 namespace {
 
-// Without gRPC's limit of 4 MiB for what a client receives.
+// A stub without gRPC's default limit of 4 MiB for responses.
 std::unique_ptr<v1::EncodingService::Stub> UnlimitedStub(TestServer& server) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
@@ -19,7 +19,8 @@ std::unique_ptr<v1::EncodingService::Stub> UnlimitedStub(TestServer& server) {
       grpc::InsecureChannelCredentials(), arguments));
 }
 
-// An input that no scheme changes, each byte unlike its neighbours.
+// A request whose response contains the unchanged input. Neighbouring bytes
+// differ.
 v1::EncodeRequest EchoRequest(int64_t bytes) {
   v1::EncodeRequest request;
   request.mutable_scheme()->mutable_none();
@@ -31,12 +32,12 @@ v1::EncodeRequest EchoRequest(int64_t bytes) {
   return request;
 }
 
-TEST(TransportTest, TensorsOfEverySizeComeBackAsTheyWent) {
+TEST(TransportTest, ReturnsTensorsOfAllSizesUnchanged) {
   TestServer server;
   const auto stub = UnlimitedStub(server);
   for (const int64_t bytes :
        {int64_t{0}, int64_t{256}, int64_t{4096}, int64_t{1} << 20,
-        int64_t{4} << 20, kLargeBytes, kLargeBytes + 256}) {
+        int64_t{4} << 20, kLargeTensorBytes, kLargeTensorBytes + 256}) {
     const v1::EncodeRequest request = EchoRequest(bytes);
     grpc::ClientContext context;
     v1::EncodeResponse response;
@@ -47,7 +48,7 @@ TEST(TransportTest, TensorsOfEverySizeComeBackAsTheyWent) {
   }
 }
 
-TEST(TransportTest, ResultsAreReservedOnce) {
+TEST(TransportTest, ReservesMemoryOfResultsOnce) {
   ServerOptions options = TestOptions();
   options.memory_budget_bytes = 12 << 20;
   TestServer server(options);
@@ -62,9 +63,9 @@ TEST(TransportTest, ResultsAreReservedOnce) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-TEST(TransportTest, TruncatedLargeTensorsAreTheCallersFault) {
+TEST(TransportTest, RejectsTruncatedLargeTensors) {
   TestServer server;
-  std::string wire = EchoRequest(kLargeBytes + 256).SerializeAsString();
+  std::string wire = EchoRequest(kLargeTensorBytes + 256).SerializeAsString();
   wire.pop_back();
   const grpc::Status status = CallWithBytes(wire, GRPC_COMPRESS_NONE, server);
   EXPECT_EQ(status.error_code(), grpc::INVALID_ARGUMENT);

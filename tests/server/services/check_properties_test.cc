@@ -1,4 +1,4 @@
-// CheckProperties on a real server.
+// CheckProperties over a real connection.
 #include <gtest/gtest.h>
 
 #include "tests/support/test_server.h"
@@ -6,7 +6,7 @@
 namespace locus::server {
 namespace {
 
-TEST(CheckPropertiesTest, ChecksAllSchemesAndTheNaiveOnes) {
+TEST(CheckPropertiesTest, ChecksAllSchemesAndNaiveEncodingsByDefault) {
   TestServer server;
   grpc::ClientContext context;
   v1::CheckPropertiesResponse response;
@@ -27,7 +27,7 @@ TEST(CheckPropertiesTest, ChecksAllSchemesAndTheNaiveOnes) {
   }
 }
 
-TEST(CheckPropertiesTest, ChecksWhatIsNamed) {
+TEST(CheckPropertiesTest, ChecksOnlyRequestedSchemes) {
   TestServer server;
   for (const bool naive : {false, true}) {
     v1::CheckPropertiesRequest request;

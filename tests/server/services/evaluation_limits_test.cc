@@ -1,4 +1,4 @@
-// What an evaluation may take: work, memory, company, processors.
+// Limits of evaluations: work, memory, concurrency and thread priority.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -13,89 +13,90 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-TEST(EvaluationLimitsTest, WorkPastTheBudgetIsNotBegun) {
-  const Script script{.flops = 2e12, .run = RunShort};
+TEST(EvaluationLimitsTest, RejectsWorkAboveMaxEvaluationFlops) {
+  const FakeEvaluationJob job{.flops = 2e12, .run = RunShort};
   ServerOptions options = TestOptions();
   options.max_evaluation_flops = 1e12;
-  TestServer server(options, Fake(&script));
-  const Answer answer = Evaluate(server);
-  EXPECT_TRUE(answer.events.empty());
-  EXPECT_EQ(answer.status.error_code(), grpc::RESOURCE_EXHAUSTED);
-  EXPECT_THAT(answer.status.error_message(),
+  TestServer server(options, MakeFakeEvaluation(&job));
+  const EvaluateResult result = Evaluate(server);
+  EXPECT_TRUE(result.events.empty());
+  EXPECT_EQ(result.status.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(result.status.error_message(),
               AllOf(HasSubstr("2e+12"), HasSubstr("max_evaluation_flops"),
                     HasSubstr("1e+12"), HasSubstr("half of it would fit")));
-  EXPECT_EQ(DetailsOf(answer.status).info->metadata().at("limit"),
+  EXPECT_EQ(DetailsOf(result.status).info->metadata().at("limit"),
             "max_evaluation_flops");
   EXPECT_EQ(server.Metric(kCellsTotal), 0);
 }
 
-TEST(EvaluationLimitsTest, MemoryIsReservedFirst) {
+TEST(EvaluationLimitsTest, ReservesMemoryBeforeRunning) {
   ServerOptions options = TestOptions();
   options.memory_budget_bytes = 64 << 20;
-  const Script script{.scratch_bytes = 65 << 20, .run = RunShort};
-  TestServer server(options, Fake(&script));
-  const Answer answer = Evaluate(server);
-  EXPECT_EQ(answer.status.error_code(), grpc::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(DetailsOf(answer.status).info->metadata().at("limit"),
+  const FakeEvaluationJob job{.scratch_bytes = 65 << 20, .run = RunShort};
+  TestServer server(options, MakeFakeEvaluation(&job));
+  const EvaluateResult result = Evaluate(server);
+  EXPECT_EQ(result.status.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailsOf(result.status).info->metadata().at("limit"),
             "memory_budget_bytes");
   EXPECT_TRUE(server.AwaitMetric("locus_memory_reserved_bytes",
                                  [](double bytes) { return bytes == 0; }));
 }
 
-TEST(EvaluationLimitsTest, OneTooManyIsSentAway) {
-  const Script script{.run = RunUntilStopped};
+TEST(EvaluationLimitsTest, RejectsMoreThanMaxEvaluations) {
+  const FakeEvaluationJob job{.run = RunUntilStopped};
   ServerOptions options = TestOptions();
   options.max_evaluations = 1;
-  TestServer server(options, Fake(&script));
-  BegunCall first(server);
-  ASSERT_TRUE(first.has_begun);
-  EXPECT_EQ(Running(server), 1);
-  const Answer second = Evaluate(server);
+  TestServer server(options, MakeFakeEvaluation(&job));
+  StartedCall first(server);
+  ASSERT_TRUE(first.has_started);
+  EXPECT_EQ(RunningEvaluations(server), 1);
+  const EvaluateResult second = Evaluate(server);
   EXPECT_EQ(second.status.error_code(), grpc::UNAVAILABLE);
   const ErrorDetails details = DetailsOf(second.status);
   ASSERT_TRUE(details.info && details.retry);
   EXPECT_EQ(details.info->reason(), "OVERLOADED");
   EXPECT_EQ(details.retry->retry_delay().seconds(), 5);
-  EXPECT_EQ(server.Metric("locus_shed_calls_total{reason=\"evaluations\"}"), 1);
+  EXPECT_EQ(server.Metric("locus_rejected_calls_total{reason=\"evaluations\"}"),
+            1);
   first.context.TryCancel();
-  EXPECT_TRUE(AwaitRunning(server, 0));
+  EXPECT_TRUE(AwaitRunningEvaluations(server, 0));
 }
 
-TEST(EvaluationLimitsTest, CanBeTurnedOff) {
-  const Script script{.run = RunShort};
+TEST(EvaluationLimitsTest, RejectsAllIfMaxEvaluationsIsZero) {
+  const FakeEvaluationJob job{.run = RunShort};
   ServerOptions options = TestOptions();
   options.max_evaluations = 0;
-  TestServer server(options, Fake(&script));
-  const Answer answer = Evaluate(server);
-  EXPECT_EQ(answer.status.error_code(), grpc::RESOURCE_EXHAUSTED);
-  EXPECT_EQ(DetailsOf(answer.status).info->metadata().at("limit"),
+  TestServer server(options, MakeFakeEvaluation(&job));
+  const EvaluateResult result = Evaluate(server);
+  EXPECT_EQ(result.status.error_code(), grpc::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(DetailsOf(result.status).info->metadata().at("limit"),
             "max_evaluations");
 }
 
-TEST(EvaluationLimitsTest, RunsBehindEverythingElse) {
+TEST(EvaluationLimitsTest, RunsAtLowestPriority) {
   std::atomic<int> normal = 0, lowered = 0;
-  const auto look = [&](int64_t) {
+  const auto count = [&](int64_t) {
     const bool low = sched_getscheduler(0) == SCHED_IDLE;
     ++(low ? lowered : normal);
   };
-  const Script script{
-      .run = [&](ThreadPool& pool, const StopCheck&, EvaluationSink&) {
-        pool.ParallelFor(1000, look);
+  const FakeEvaluationJob job{
+      .run = [&](ThreadPool& pool, const CancellationCheck&, EvaluationSink&) {
+        pool.ParallelFor(1000, count);
         return EvaluationSummary();
       }};
   ServerOptions options = TestOptions();
   options.background_evaluations = true;
-  TestServer server(options, Fake(&script));
+  TestServer server(options, MakeFakeEvaluation(&job));
   EXPECT_TRUE(Evaluate(server).status.ok());
   EXPECT_EQ(lowered, 1000);
   EXPECT_EQ(normal, 0);
   EXPECT_NE(sched_getscheduler(0), SCHED_IDLE);
 }
 
-TEST(EvaluationLimitsTest, RunsBesideEverythingElseIfTold) {
+TEST(EvaluationLimitsTest, RunsAtNormalPriorityWithoutBackground) {
   std::atomic<int> lowered = 0;
-  const Script script{
-      .run = [&](ThreadPool& pool, const StopCheck&, EvaluationSink&) {
+  const FakeEvaluationJob job{
+      .run = [&](ThreadPool& pool, const CancellationCheck&, EvaluationSink&) {
         pool.ParallelFor(1000, [&](int64_t) {
           if (sched_getscheduler(0) == SCHED_IDLE) ++lowered;
         });
@@ -103,19 +104,19 @@ TEST(EvaluationLimitsTest, RunsBesideEverythingElseIfTold) {
       }};
   ServerOptions options = TestOptions();
   options.background_evaluations = false;
-  TestServer server(options, Fake(&script));
+  TestServer server(options, MakeFakeEvaluation(&job));
   EXPECT_TRUE(Evaluate(server).status.ok());
   EXPECT_EQ(lowered, 0);
 }
 
-TEST(EvaluationLimitsTest, TakesNoSlotOfTheShortCalls) {
-  const Script script{.run = RunUntilStopped};
+TEST(EvaluationLimitsTest, TakesNoSlotOfShortCalls) {
+  const FakeEvaluationJob job{.run = RunUntilStopped};
   ServerOptions options = TestOptions();
   options.threads = 1;
   options.max_queued_calls = 0;
-  TestServer server(options, Fake(&script));
-  BegunCall call(server);
-  ASSERT_TRUE(call.has_begun);
+  TestServer server(options, MakeFakeEvaluation(&job));
+  StartedCall call(server);
+  ASSERT_TRUE(call.has_started);
   grpc::ClientContext short_context;
   v1::CheckPropertiesRequest request;
   request.add_schemes()->mutable_rope();

@@ -1,4 +1,4 @@
-// EvaluationService on a real server, with made-up evaluations.
+// EvaluateExtrapolation over a real connection, with fake evaluations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,22 +24,22 @@ constexpr char kLabels[] =
     "grpc_type=\"server_stream\"} ";
 
 TEST(EvaluationTest, StreamsProgressCellsAndSummary) {
-  const Script script{.run = RunShort};
-  TestServer server(TestOptions(), Fake(&script));
-  const Answer answer = Evaluate(server);
-  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  const FakeEvaluationJob job{.run = RunShort};
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
+  const EvaluateResult result = Evaluate(server);
+  ASSERT_TRUE(result.status.ok()) << result.status.error_message();
   std::string kinds;
-  for (const Event& event : answer.events) {
+  for (const Event& event : result.events) {
     kinds += event.has_progress() ? 'p' : event.has_cell() ? 'c' : 's';
     const double remaining = event.progress().remaining_seconds();
     EXPECT_TRUE(std::isfinite(remaining) && remaining >= 0) << remaining;
   }
   EXPECT_EQ(kinds, "ppcppcs");
-  EXPECT_EQ(answer.events[0].progress().scheme_name(), "rope");
-  EXPECT_EQ(answer.events[0].progress().step(), 1);
-  EXPECT_EQ(answer.events[0].progress().loss(), 1.5);
-  EXPECT_EQ(answer.events[2].cell().metrics().size(), 26u);
-  const v1::EvaluationSummary& summary = answer.summary();
+  EXPECT_EQ(result.events[0].progress().scheme_name(), "rope");
+  EXPECT_EQ(result.events[0].progress().step(), 1);
+  EXPECT_EQ(result.events[0].progress().loss(), 1.5);
+  EXPECT_EQ(result.events[2].cell().metrics().size(), 26u);
+  const v1::EvaluationSummary& summary = result.summary();
   ASSERT_EQ(summary.rows_size(), 1);
   EXPECT_EQ(summary.rows(0).mean(), 1.0 / 3);
   EXPECT_EQ(summary.differences(0).baseline_name(), "none");
@@ -51,9 +51,9 @@ TEST(EvaluationTest, StreamsProgressCellsAndSummary) {
   EXPECT_EQ(manifest["results"]["rows"][0]["mean"], 1.0 / 3);
 }
 
-TEST(EvaluationTest, ProgressIsThinnedOut) {
-  const Script script{
-      .run = [](ThreadPool&, const StopCheck&, EvaluationSink& sink) {
+TEST(EvaluationTest, LimitsRateOfProgressEvents) {
+  const FakeEvaluationJob job{
+      .run = [](ThreadPool&, const CancellationCheck&, EvaluationSink& sink) {
         for (int64_t i = 1; i <= 10'000; ++i) {
           EvaluationProgress progress;
           progress.scheme_name = "rope";
@@ -64,19 +64,19 @@ TEST(EvaluationTest, ProgressIsThinnedOut) {
         }
         return EvaluationSummary();
       }};
-  TestServer server(TestOptions(), Fake(&script));
-  const Answer answer = Evaluate(server);
-  ASSERT_GE(answer.events.size(), 3u);
-  EXPECT_LT(answer.events.size(), 1000u);
-  EXPECT_EQ(answer.events.front().progress().step(), 1);
-  EXPECT_EQ(answer.events[answer.events.size() - 2].progress().step(), 10'000);
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
+  const EvaluateResult result = Evaluate(server);
+  ASSERT_GE(result.events.size(), 3u);
+  EXPECT_LT(result.events.size(), 1000u);
+  EXPECT_EQ(result.events.front().progress().step(), 1);
+  EXPECT_EQ(result.events[result.events.size() - 2].progress().step(), 10'000);
 }
 
-TEST(EvaluationTest, CountsAStream) {
-  const Script script{.run = RunShort};
-  TestServer server(TestOptions(), Fake(&script));
+TEST(EvaluationTest, CountsStreamInMetrics) {
+  const FakeEvaluationJob job{.run = RunShort};
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
   EXPECT_EQ(server.Metric(kCellsTotal), 0);
-  EXPECT_EQ(Running(server), 0);
+  EXPECT_EQ(RunningEvaluations(server), 0);
   EXPECT_EQ(server.Metric(absl::StrCat("grpc_server_started_total", kLabels)),
             0);
   grpc::ClientContext context;
@@ -88,7 +88,7 @@ TEST(EvaluationTest, CountsAStream) {
   EXPECT_TRUE(absl::SimpleAtoi(Trailer(context, "locus-compute-us"), &micros));
   EXPECT_GT(micros, 0);
   EXPECT_EQ(server.Metric(kCellsTotal), 2);
-  EXPECT_EQ(Running(server), 0);
+  EXPECT_EQ(RunningEvaluations(server), 0);
   EXPECT_EQ(server.Metric("locus_in_flight_calls"), 0);
   EXPECT_EQ(
       server.Metric(absl::StrCat("grpc_server_msg_received_total", kLabels)),
@@ -100,9 +100,9 @@ TEST(EvaluationTest, CountsAStream) {
             1);
 }
 
-TEST(EvaluationTest, TheSameRequestGetsTheSameBytes) {
-  const Script script{.run = RunShort};
-  TestServer server(TestOptions(), Fake(&script));
+TEST(EvaluationTest, EqualRequestsGetEqualBytes) {
+  const FakeEvaluationJob job{.run = RunShort};
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
   const std::string wire = PatternRequest().SerializeAsString();
   const auto without_progress = [&] {
     std::vector<std::string> kept;
@@ -118,15 +118,15 @@ TEST(EvaluationTest, TheSameRequestGetsTheSameBytes) {
   for (int i = 0; i < 5; ++i) EXPECT_EQ(without_progress(), first);
 }
 
-TEST(EvaluationTest, BytesThatDoNotParseAreTheCallersFault) {
+TEST(EvaluationTest, RejectsRequestsThatDoNotParse) {
   TestServer server;
   const std::string garbage("\xff\xff\xff\xff");
   for (const std::string* wire :
        {&garbage, static_cast<const std::string*>(nullptr)}) {
-    const RawAnswer answer = EvaluateBytes(server, wire);
-    EXPECT_THAT(answer.messages, IsEmpty());
-    EXPECT_EQ(answer.status.error_code(), grpc::INVALID_ARGUMENT);
-    EXPECT_EQ(DetailsOf(answer.status).info->metadata().at("field"), "request");
+    const RawEvaluateResult result = EvaluateBytes(server, wire);
+    EXPECT_THAT(result.messages, IsEmpty());
+    EXPECT_EQ(result.status.error_code(), grpc::INVALID_ARGUMENT);
+    EXPECT_EQ(DetailsOf(result.status).info->metadata().at("field"), "request");
   }
   EXPECT_EQ(server.Metric("grpc_server_handled_total{grpc_code=\"INVALID_"
                           "ARGUMENT\",grpc_method=\"EvaluateExtrapolation\""),
@@ -134,12 +134,12 @@ TEST(EvaluationTest, BytesThatDoNotParseAreTheCallersFault) {
   EXPECT_EQ(server.Metric("locus_in_flight_calls"), 0);
 }
 
-TEST(EvaluationTest, WhatItThrowsIsNotTheEndOfTheServer) {
-  std::atomic<int> turn = 0;
-  const Script script{
-      .run = [&](ThreadPool& pool, const StopCheck& stop,
+TEST(EvaluationTest, ConvertsExceptionsToStatus) {
+  std::atomic<int> call_count = 0;
+  const FakeEvaluationJob job{
+      .run = [&](ThreadPool& pool, const CancellationCheck& stop,
                  EvaluationSink& sink) -> absl::StatusOr<EvaluationSummary> {
-        switch (turn++) {
+        switch (call_count++) {
           case 0:
             throw std::bad_alloc();
           case 1:
@@ -148,27 +148,27 @@ TEST(EvaluationTest, WhatItThrowsIsNotTheEndOfTheServer) {
             return RunShort(pool, stop, sink);
         }
       }};
-  TestServer server(TestOptions(), Fake(&script));
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
   EXPECT_EQ(Evaluate(server).status.error_code(), grpc::RESOURCE_EXHAUSTED);
-  const Answer thrown = Evaluate(server);
+  const EvaluateResult thrown = Evaluate(server);
   EXPECT_EQ(thrown.status.error_code(), grpc::INTERNAL);
   EXPECT_THAT(thrown.status.error_message(), Not(HasSubstr("secret")));
   EXPECT_TRUE(Evaluate(server).status.ok());
 }
 
-TEST(EvaluationRequestTest, WhatIsLeftOpenIsChosenForTheEvaluation) {
-  const Script script{.run = RunShort};
-  TestServer server(TestOptions(), Fake(&script));
+TEST(EvaluationTest, FillsInDefaultsOfSchemes) {
+  const FakeEvaluationJob job{.run = RunShort};
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
   v1::EvaluateExtrapolationRequest request = PatternRequest();
   request.set_train_length(48);
   request.add_schemes()->mutable_learned();
   request.add_schemes()->mutable_rope();
   request.add_schemes()->mutable_learned()->set_policy(v1::LEARNED_POLICY_WRAP);
   grpc::ClientContext context;
-  const Answer answer = Evaluate(server, &context, request);
-  ASSERT_TRUE(answer.status.ok()) << answer.status.error_message();
+  const EvaluateResult result = Evaluate(server, &context, request);
+  ASSERT_TRUE(result.status.ok()) << result.status.error_message();
   const auto configuration =
-      nlohmann::json::parse(answer.summary().manifest_json())["configuration"];
+      nlohmann::json::parse(result.summary().manifest_json())["configuration"];
   const auto& schemes = configuration["schemes"];
   ASSERT_EQ(schemes.size(), 3u);
   EXPECT_EQ(schemes[0]["name"], "learned");

@@ -1,4 +1,4 @@
-// The ends of evaluations that do not come to theirs.
+// Evaluations that end early: cancellation, deadlines, slow clients, shutdown.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -6,28 +6,28 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "server/base/clock.h"
 #include "tests/support/evaluation_testing.h"
 
 namespace locus::server {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-TEST(EvaluationStopTest, CancellingEndsTheWork) {
+TEST(EvaluationStopTest, StopsWhenCancelled) {
   std::atomic<bool> ended = false;
-  const Script script{.run = [&](ThreadPool& pool, const StopCheck& stop,
-                                 EvaluationSink& sink) {
+  const FakeEvaluationJob job{.run = [&](ThreadPool& pool,
+                                         const CancellationCheck& stop,
+                                         EvaluationSink& sink) {
     auto summary = RunUntilStopped(pool, stop, sink);
     EXPECT_TRUE(absl::IsCancelled(summary.status())) << summary.status();
     ended = true;
     return summary;
   }};
-  TestServer server(TestOptions(), Fake(&script));
-  BegunCall call(server);
-  ASSERT_TRUE(call.has_begun);
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
+  StartedCall call(server);
+  ASSERT_TRUE(call.has_started);
   const auto start = Clock::now();
   call.context.TryCancel();
-  EXPECT_TRUE(AwaitRunning(server, 0));
+  EXPECT_TRUE(AwaitRunningEvaluations(server, 0));
   EXPECT_TRUE(ended);
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(1));
   EXPECT_EQ(call.reader->Finish().error_code(), grpc::CANCELLED);
@@ -37,62 +37,62 @@ TEST(EvaluationStopTest, CancellingEndsTheWork) {
                          [](double calls) { return calls == 1; }));
 }
 
-TEST(EvaluationStopTest, ADeadlineEndsItWithWhatIsFinished) {
-  const Script script{.run = RunUntilStopped};
-  TestServer server(TestOptions(), Fake(&script));
+TEST(EvaluationStopTest, SendsPartialSummaryBeforeDeadline) {
+  const FakeEvaluationJob job{.run = RunUntilStopped};
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() +
                        std::chrono::seconds(2));
-  const Answer answer = Evaluate(server, &context, PatternRequest());
-  EXPECT_TRUE(answer.status.ok()) << answer.status.error_message();
-  EXPECT_TRUE(answer.summary().partial());
-  EXPECT_EQ(nlohmann::json::parse(answer.summary().manifest_json())["partial"],
+  const EvaluateResult result = Evaluate(server, &context, PatternRequest());
+  EXPECT_TRUE(result.status.ok()) << result.status.error_message();
+  EXPECT_TRUE(result.summary().partial());
+  EXPECT_EQ(nlohmann::json::parse(result.summary().manifest_json())["partial"],
             true);
 }
 
-TEST(EvaluationStopTest, ASlowReaderHoldsItUpInBoundedMemory) {
+TEST(EvaluationStopTest, SlowClientsApplyBackpressure) {
   constexpr int64_t kCellBytes = 1 << 20;
   constexpr int kCells = 500;
-  std::atomic<int> said = 0;
-  const Script script{
-      .run = [&](ThreadPool&, const StopCheck& stop,
+  std::atomic<int> cells = 0;
+  const FakeEvaluationJob job{
+      .run = [&](ThreadPool&, const CancellationCheck& stop,
                  EvaluationSink& sink) -> absl::StatusOr<EvaluationSummary> {
-        for (; said < kCells; ++said) {
+        for (; cells < kCells; ++cells) {
           if (const absl::Status status = stop(); !status.ok()) {
-            return Stopped(status);
+            return ResultWhenStopped(status);
           }
           sink.OnCell(MakeCell(kCellBytes));
         }
         return EvaluationSummary();
       }};
-  TestServer server(TestOptions(), Fake(&script));
+  TestServer server(TestOptions(), MakeFakeEvaluation(&job));
   grpc::ClientContext context;
   const auto reader =
       server.evaluation().EvaluateExtrapolation(&context, PatternRequest());
-  ASSERT_TRUE(AwaitRunning(server, 1));
-  // Until nothing has moved for a while.
-  int before = -1, same = 0;
-  while (same < 200) {
+  ASSERT_TRUE(AwaitRunningEvaluations(server, 1));
+  // Wait until the evaluation makes no progress for 200 HTTP requests.
+  int before = -1, unchanged = 0;
+  while (unchanged < 200) {
     server.Get("/healthz");
-    same = said == before ? same + 1 : 0;
-    before = said;
+    unchanged = cells == before ? unchanged + 1 : 0;
+    before = cells;
   }
-  EXPECT_LT(said, kCells / 4);
+  EXPECT_LT(cells, kCells / 4);
   const auto start = Clock::now();
   context.TryCancel();
-  EXPECT_TRUE(AwaitRunning(server, 0));
+  EXPECT_TRUE(AwaitRunningEvaluations(server, 0));
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(1));
 }
 
-TEST(EvaluationDrainTest, TheEndOfTheGracePeriodEndsItWithWhatIsFinished) {
-  const Script script{.run = RunUntilStopped};
+TEST(EvaluationStopTest, SendsPartialSummaryAtEndOfGracePeriod) {
+  const FakeEvaluationJob job{.run = RunUntilStopped};
   ServerOptions options = TestOptions();
   options.grace_seconds = 1;
-  TestServer server(options, Fake(&script));
-  BegunCall call(server);
-  ASSERT_TRUE(call.has_begun);
+  TestServer server(options, MakeFakeEvaluation(&job));
+  StartedCall call(server);
+  ASSERT_TRUE(call.has_started);
   const auto start = Clock::now();
-  std::thread stopper([&] { server.server().Shutdown(); });
+  std::thread shutdown([&] { server.server().Shutdown(); });
   while (server.Get("/readyz").find("503") == std::string::npos) {
     std::this_thread::yield();
   }
@@ -100,7 +100,7 @@ TEST(EvaluationDrainTest, TheEndOfTheGracePeriodEndsItWithWhatIsFinished) {
   ASSERT_TRUE(call.reader->Read(&call.event));
   EXPECT_TRUE(call.event.summary().partial());
   EXPECT_TRUE(call.reader->Finish().ok());
-  stopper.join();
+  shutdown.join();
   EXPECT_LT(Clock::now() - start, std::chrono::seconds(5));
 }
 

@@ -1,4 +1,4 @@
-// Long sequences: several chunks of keys, and tiles that are left out.
+// Long sequences: split-KV decoding over several chunks, and tile skipping.
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -13,7 +13,7 @@ namespace locus {
 namespace {
 
 using testing::Difference;
-using testing::ExpectTwin;
+using testing::ExpectMatchesReference;
 using testing::MakeTensor;
 using testing::MustCreate;
 using testing::MustMake;
@@ -29,7 +29,7 @@ void SetRow(Tensor& tensor, int64_t row, int64_t dim, double value) {
   WriteRow(tensor.dtype(), values.data(), dim, tensor.at(row * dim));
 }
 
-// --- a handful of queries ---
+// --- split-KV decoding ---
 
 AttentionOptions LastQueries() {
   AttentionOptions options;
@@ -40,7 +40,7 @@ AttentionOptions LastQueries() {
   return options;
 }
 
-TEST(FewQueriesTest, SeveralChunksEqualTwin) {
+TEST(SplitKvTest, SeveralChunksMatchReference) {
   for (const DType dtype :
        {DType::kFloat32, DType::kFloat64, DType::kFloat16, DType::kBFloat16}) {
     for (const int64_t queries : {1, 2}) {
@@ -54,14 +54,14 @@ TEST(FewQueriesTest, SeveralChunksEqualTwin) {
       const Problem problem(s, dtype, 1);
       for (const char* scheme : {"none", "rope", "alibi", "t5_bias"}) {
         SCOPED_TRACE(::testing::Message() << scheme << " " << queries);
-        ExpectTwin(MustCreate(*MustMake(scheme), problem, LastQueries()),
-                   dtype);
+        ExpectMatchesReference(
+            MustCreate(*MustMake(scheme), problem, LastQueries()), dtype);
       }
     }
   }
 }
 
-TEST(FewQueriesTest, CapsWindowsAndOffsetsEqualTwin) {
+TEST(SplitKvTest, SoftcapsAndWindowsMatchReference) {
   const Sizes s{.query_heads = 2, .key_heads = 1, .queries = 3, .keys = 8400};
   const Problem problem(s, DType::kFloat32, 2);
   for (const int64_t window : {0, 1, 100, 4097, 9000}) {
@@ -70,32 +70,33 @@ TEST(FewQueriesTest, CapsWindowsAndOffsetsEqualTwin) {
       options.window = window;
       options.softcap = softcap;
       SCOPED_TRACE(::testing::Message() << window << " " << softcap);
-      ExpectTwin(MustCreate(*MustMake("alibi"), problem, options),
-                 DType::kFloat32);
+      ExpectMatchesReference(MustCreate(*MustMake("alibi"), problem, options),
+                             DType::kFloat32);
     }
   }
 }
 
-// A window makes rows begin in mid-vector: the last vector of one must not
-// reach into the next.
-TEST(FewQueriesTest, CapsOfNeighboursDoNotMeet) {
+// With a window, rows begin in the middle of a vector. The last vector of a row
+// must not overwrite the next row.
+TEST(SplitKvTest, SoftcapDoesNotOverwriteTheNextRow) {
   const Sizes s{
       .query_heads = 2, .key_heads = 1, .queries = 2, .keys = kChunkKeys};
   const Problem problem(s, DType::kFloat32, 7);
   AttentionOptions options = LastQueries();
   options.window = kChunkKeys - 1;
   options.softcap = 0.5;
-  ExpectTwin(MustCreate(*MustMake("none"), problem, options), DType::kFloat32);
+  ExpectMatchesReference(MustCreate(*MustMake("none"), problem, options),
+                         DType::kFloat32);
 }
 
-TEST(FewQueriesTest, HiddenKeysDoNotLeak) {
+TEST(SplitKvTest, HiddenKeysDoNotLeak) {
   const Sizes s{.queries = 2, .keys = 8400};
   Problem problem(s, DType::kFloat32, 3);
   Tensor mask(DType::kBool, {2, 8400});
   for (int64_t n = 0; n < 2 * 8400; ++n) *mask.at(n) = n % 3 != 0;
-  // The second query sees nothing of the second chunk.
+  // The second chunk is hidden from the second query.
   for (int64_t j = kChunkKeys; j < 2 * kChunkKeys; ++j) *mask.at(8400 + j) = 0;
-  // Hidden from the first query, visible to the second.
+  // These keys are hidden from the first query and visible to the second.
   for (const int64_t j : {0, 3, 4101, 8301}) SetRow(problem.v, j, 8, kInfinity);
   AttentionOptions options;
   options.mask = mask.view();
@@ -104,11 +105,12 @@ TEST(FewQueriesTest, HiddenKeysDoNotLeak) {
   const auto job = MustCreate(*MustMake("none"), problem, options);
   ThreadPool pool(1);
   EXPECT_TRUE(std::isfinite(Values(job.Run(pool, nullptr)->output)[0]));
-  ExpectTwin(job, DType::kFloat32);
+  ExpectMatchesReference(job, DType::kFloat32);
 }
 
-// Computed in double, while weights are single.
-TEST(FewQueriesTest, FactorsThatNeedDoubleEqualTwin) {
+// xPos factors that overflow float32 are computed in float64, while the weights
+// are returned as float32.
+TEST(SplitKvTest, LargeXposFactorsMatchReference) {
   const Sizes s{.queries = 1, .keys = 200};
   const Problem problem(s, DType::kFloat32, 5);
   std::vector<int64_t> ids(s.keys);
@@ -116,10 +118,11 @@ TEST(FewQueriesTest, FactorsThatNeedDoubleEqualTwin) {
   AttentionOptions options = LastQueries();
   options.query_positions = *Positions::Ids({1000 * s.keys});
   options.key_positions = *Positions::Ids(ids);
-  ExpectTwin(MustCreate(*MustMake("xpos"), problem, options), DType::kFloat32);
+  ExpectMatchesReference(MustCreate(*MustMake("xpos"), problem, options),
+                         DType::kFloat32);
 }
 
-TEST(FewQueriesTest, FullyMaskedQueryIsZero) {
+TEST(SplitKvTest, FullyMaskedQueryIsZero) {
   const Sizes s{.queries = 1, .keys = 5000};
   const Problem problem(s, DType::kFloat32, 4);
   const Tensor mask = Tensor::Zeros(DType::kBool, {5000});
@@ -135,7 +138,7 @@ TEST(FewQueriesTest, FullyMaskedQueryIsZero) {
   EXPECT_EQ(Values(*out->log_sum_exp)[0], -kInfinity);
 }
 
-TEST(FewQueriesTest, BitIdenticalForAnyNumberOfThreads) {
+TEST(SplitKvTest, IsBitIdenticalForAnyNumberOfThreads) {
   const Sizes s{.queries = 1, .keys = 18000, .dim = 64, .value_dim = 64};
   const Problem problem(s, DType::kFloat32, 5);
   const auto job = MustCreate(*MustMake("rope"), problem, LastQueries());
@@ -147,7 +150,7 @@ TEST(FewQueriesTest, BitIdenticalForAnyNumberOfThreads) {
   }
 }
 
-// --- tiles that are left out ---
+// --- tile skipping ---
 
 constexpr int64_t kLong = 1200;
 
@@ -167,14 +170,14 @@ std::unique_ptr<Scheme> SteepAlibi(bool symmetric) {
   return MustMake("alibi", arguments);
 }
 
-AttentionOptions Masked(bool causal) {
+AttentionOptions WithLogSumExp(bool causal) {
   AttentionOptions options;
   options.causal = causal;
   options.return_log_sum_exp = true;
   return options;
 }
 
-// The same positions as a list: the kernel leaves nothing out then.
+// The default positions as a list, for which the kernel skips no tiles.
 AttentionOptions WithIds(AttentionOptions options) {
   std::vector<int64_t> ids(kLong);
   for (int64_t i = 0; i < kLong; ++i) ids[i] = i;
@@ -183,29 +186,31 @@ AttentionOptions WithIds(AttentionOptions options) {
   return options;
 }
 
-double ErrorOf(const AttentionJob& job, const AttentionOutputs& twin) {
+double ErrorOf(const AttentionJob& job, const AttentionOutputs& reference) {
   ThreadPool pool(2);
   return Difference(Values(job.Run(pool, nullptr)->output),
-                    Values(twin.output));
+                    Values(reference.output));
 }
 
-TEST(PruneTest, ErrorIsNoLargerThanWithoutLeavingOut) {
+TEST(TileSkipTest, ErrorIsNotLargerThanWithoutSkipping) {
   for (const double deviation : {1.0, 4.0}) {
     const Problem problem(LongSizes(), DType::kFloat32, 6, deviation);
     for (const bool causal : {true, false}) {
       const auto scheme = SteepAlibi(!causal);
-      const auto pruned = MustCreate(*scheme, problem, Masked(causal));
-      const auto whole = MustCreate(*scheme, problem, WithIds(Masked(causal)));
-      const AttentionOutputs twin = pruned.RunReference();
-      EXPECT_LE(ErrorOf(pruned, twin), 1.5 * ErrorOf(whole, twin))
+      const auto skipping = MustCreate(*scheme, problem, WithLogSumExp(causal));
+      const auto complete =
+          MustCreate(*scheme, problem, WithIds(WithLogSumExp(causal)));
+      const AttentionOutputs reference = skipping.RunReference();
+      EXPECT_LE(ErrorOf(skipping, reference),
+                1.5 * ErrorOf(complete, reference))
           << deviation << causal;
-      ExpectTwin(pruned, DType::kFloat32);
+      ExpectMatchesReference(skipping, DType::kFloat32);
     }
   }
 }
 
-// Biases that are large far away, but not where queries stand: powers above 1,
-// and Sandwich of many heads.
+// Biases that are small near the query and large far away: KERPLE with powers
+// above 1, and Sandwich.
 std::vector<std::unique_ptr<Scheme>> FarLargeBiases(bool causal) {
   Arguments kerple;
   kerple.Set("kernel", std::string("POWER"));
@@ -214,33 +219,34 @@ std::vector<std::unique_ptr<Scheme>> FarLargeBiases(bool causal) {
   kerple.Set("a", std::vector<double>{0.02, 1, 3, 0.5});
   std::vector<std::unique_ptr<Scheme>> schemes;
   schemes.push_back(MustMake("kerple", kerple));
-  // As wide as makes four heads' as large as those of 32 by default.
+  // With this width, the biases of 4 heads are as large as those of 32 heads
+  // with the default width.
   Arguments sandwich;
   sandwich.Set("width", int64_t{1024});
   schemes.push_back(MustMake("sandwich", sandwich));
   return schemes;
 }
 
-TEST(OffsetBiasTest, LargeBiasesFarAwayAreExact) {
+TEST(OffsetBiasTest, LargeBiasesOfFarKeysAreExact) {
   const Problem problem(LongSizes(), DType::kFloat32, 8);
   for (const bool causal : {true, false}) {
     for (const auto& scheme : FarLargeBiases(causal)) {
       for (const int64_t window : {0, 90}) {
         SCOPED_TRACE(::testing::Message() << scheme->name() << causal);
-        AttentionOptions options = Masked(causal);
+        AttentionOptions options = WithLogSumExp(causal);
         options.window = window;
         const auto job = MustCreate(*scheme, problem, options);
-        ExpectTwin(job, DType::kFloat32);
-        // No worse than one by one.
-        const auto slow = MustCreate(*scheme, problem, WithIds(options));
-        const AttentionOutputs twin = job.RunReference();
-        EXPECT_LE(ErrorOf(job, twin), 1.5 * ErrorOf(slow, twin));
+        ExpectMatchesReference(job, DType::kFloat32);
+        // A list of positions selects BiasMode::kGeneral.
+        const auto general = MustCreate(*scheme, problem, WithIds(options));
+        const AttentionOutputs reference = job.RunReference();
+        EXPECT_LE(ErrorOf(job, reference), 1.5 * ErrorOf(general, reference));
       }
     }
   }
 }
 
-// Queries that stand past their keys see none where the bias is small.
+// Queries with positions beyond those of all keys see large biases only.
 TEST(OffsetBiasTest, QueriesFarFromTheirKeysAreExact) {
   const Sizes s{.query_heads = 4, .key_heads = 4, .queries = 70, .keys = 200};
   const Problem problem(s, DType::kFloat32, 9);
@@ -249,38 +255,42 @@ TEST(OffsetBiasTest, QueriesFarFromTheirKeysAreExact) {
       for (const int64_t start : {0, 100, 900}) {
         SCOPED_TRACE(::testing::Message()
                      << scheme->name() << " " << offset << " " << start);
-        AttentionOptions options = Masked(true);
+        AttentionOptions options = WithLogSumExp(true);
         options.query_offset = offset;
         if (start > 0) options.query_positions = *Positions::Range(start, 70);
-        ExpectTwin(MustCreate(*scheme, problem, options), DType::kFloat32);
+        ExpectMatchesReference(MustCreate(*scheme, problem, options),
+                               DType::kFloat32);
       }
     }
   }
 }
 
-TEST(PruneTest, LargeValuesFarAwayStillCount) {
+TEST(TileSkipTest, DoesNotSkipFarKeysWithLargeValues) {
   for (const bool causal : {true, false}) {
     Problem problem(LongSizes(), DType::kFloat32, 7);
     for (int64_t j = 0; j < 20; ++j) SetRow(problem.v, j, 16, 1e30);
-    ExpectTwin(MustCreate(*SteepAlibi(!causal), problem, Masked(causal)),
-               DType::kFloat32);
+    ExpectMatchesReference(
+        MustCreate(*SteepAlibi(!causal), problem, WithLogSumExp(causal)),
+        DType::kFloat32);
   }
 }
 
-TEST(PruneTest, LargeKeysFarAwayStillCount) {
+TEST(TileSkipTest, DoesNotSkipFarKeysWithLargeNorms) {
   for (const bool causal : {true, false}) {
     Problem problem(LongSizes(), DType::kFloat32, 8);
     for (int64_t j = 0; j < 20; ++j) SetRow(problem.k, j, 16, 300);
-    ExpectTwin(MustCreate(*SteepAlibi(!causal), problem, Masked(causal)),
-               DType::kFloat32);
+    ExpectMatchesReference(
+        MustCreate(*SteepAlibi(!causal), problem, WithLogSumExp(causal)),
+        DType::kFloat32);
   }
 }
 
-TEST(PruneTest, NaNsFarAwayReachWhoSeesThem) {
+TEST(TileSkipTest, DoesNotSkipFarKeysWithNaNs) {
   for (const bool in_key : {true, false}) {
     Problem problem(LongSizes(), DType::kFloat32, 9);
     SetRow(in_key ? problem.k : problem.v, 3, 16, kNaN);
-    const auto job = MustCreate(*SteepAlibi(false), problem, Masked(true));
+    const auto job =
+        MustCreate(*SteepAlibi(false), problem, WithLogSumExp(true));
     ThreadPool pool(1);
     const auto output = Values(job.Run(pool, nullptr)->output);
     EXPECT_FALSE(std::isnan(output[2 * 16]));
@@ -288,47 +298,50 @@ TEST(PruneTest, NaNsFarAwayReachWhoSeesThem) {
   }
 }
 
-// --- masks that hide whole tiles, or none ---
+// --- masks that hide all or no keys of a tile ---
 
-TEST(MaskTest, TilesHiddenOrOpenAsAWholeEqualTwin) {
+TEST(MaskTest, FullyHiddenAndFullyVisibleTilesMatchReference) {
   Problem problem(LongSizes(), DType::kFloat32, 11);
   Tensor mask(DType::kBool, {4, kLong, kLong});
   for (int64_t n = 0; n < mask.element_count(); ++n) {
     const int64_t i = n / kLong % kLong;
     const int64_t j = n % kLong;
-    // Blocks along the diagonal and a first column of them, ragged at 700.
+    // Blocks along the diagonal, a fully visible column, and single keys beyond
+    // key 700.
     *mask.at(n) = i / 200 == j / 200 || j < 100 || (j > 700 && j % 3 == 0);
   }
-  // Seen by no query: whole tiles with values that must not matter.
+  // Tiles that are hidden from all queries; their values must have no effect.
   for (int64_t n = 0; n < mask.element_count(); ++n) {
     if (n % kLong >= 1000) *mask.at(n) = 0;
   }
   for (int64_t j = 1000; j < kLong; ++j) SetRow(problem.v, j, 16, kNaN);
   for (const char* scheme : {"none", "t5_bias"}) {
     for (const bool causal : {true, false}) {
-      AttentionOptions options = Masked(causal);
+      AttentionOptions options = WithLogSumExp(causal);
       options.mask = mask.view();
       SCOPED_TRACE(scheme);
-      ExpectTwin(MustCreate(*MustMake(scheme), problem, options),
-                 DType::kFloat32);
+      ExpectMatchesReference(MustCreate(*MustMake(scheme), problem, options),
+                             DType::kFloat32);
     }
   }
 }
 
-// --- scores that outgrow what they are relative to ---
+// --- scores far above the estimated maximum ---
 
-TEST(InPassingTest, LaterTilesMayBeFarAboveTheFirst) {
-  // The nearest keys are tiny; others grow with every tile, in both
+TEST(FusedTileTest, LaterTilesMayExceedTheEstimatedMaximum) {
+  // Keys near the queries are tiny; norms grow with every tile in both
   // directions.
   Problem problem(LongSizes(), DType::kFloat32, 10);
   for (int64_t j = 0; j < kLong; ++j) {
     const double size = std::abs(static_cast<double>(j - 600)) / 20;
     SetRow(problem.k, j, 16, j % 2 == 0 ? size : -size);
   }
-  ExpectTwin(MustCreate(*MustMake("none"), problem, Masked(false)),
-             DType::kFloat32);
-  ExpectTwin(MustCreate(*MustMake("none"), problem, Masked(true)),
-             DType::kFloat32);
+  ExpectMatchesReference(
+      MustCreate(*MustMake("none"), problem, WithLogSumExp(false)),
+      DType::kFloat32);
+  ExpectMatchesReference(
+      MustCreate(*MustMake("none"), problem, WithLogSumExp(true)),
+      DType::kFloat32);
 }
 
 }  // namespace

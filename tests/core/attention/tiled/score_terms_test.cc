@@ -1,5 +1,5 @@
-// What is added to scores one by one, held to the twin: masks of every type and
-// shape, positions in any order, and biases of any size, in every combination.
+// Score terms compared with the reference implementation: all combinations of
+// masks of every type and shape, positions in any order, and biases.
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -16,11 +16,12 @@ namespace locus::testing {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Several tiles of keys and blocks of queries, none of them whole.
+// Several blocks of queries and tiles of keys, the last of which are partial.
 constexpr int64_t kQueries = 150;
 constexpr int64_t kKeys = 203;
 constexpr int64_t kHeads = 4;
 
+// Positions of one kind: packed sequences, reversed, scattered or sparse.
 std::vector<int64_t> Ids(const std::string& kind, int64_t count) {
   RandomStream random(7, kind);
   std::vector<int64_t> ids(count);
@@ -37,7 +38,8 @@ std::vector<int64_t> Ids(const std::string& kind, int64_t count) {
   return ids;
 }
 
-// Some keys hidden, most numbers of the size of scores, some rows far below.
+// A mask that hides some keys. The other elements are of the size of scores,
+// except for rows that are lower by 30000.
 Tensor RandomMask(DType dtype, const Shape& shape) {
   Tensor mask(dtype, shape);
   RandomStream random(11, "mask");
@@ -73,10 +75,10 @@ std::vector<MaskKind> MaskKinds() {
           {"doubles", DType::kFloat64, {kQueries, kKeys}}};
 }
 
-class AddedTest
+class ScoreTermsTest
     : public ::testing::TestWithParam<std::tuple<std::string, std::string>> {};
 
-TEST_P(AddedTest, EqualsTwin) {
+TEST_P(ScoreTermsTest, MatchesReference) {
   const auto& [scheme, positions] = GetParam();
   const Sizes s{.query_heads = kHeads,
                 .key_heads = kHeads,
@@ -101,23 +103,25 @@ TEST_P(AddedTest, EqualsTwin) {
         mask = RandomMask(kind.dtype, kind.shape);
         options.mask = mask.view();
       }
-      ExpectTwin(MustCreate(*MustMake(scheme), problem, options), dtype);
+      ExpectMatchesReference(MustCreate(*MustMake(scheme), problem, options),
+                             dtype);
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Combinations, AddedTest,
+    Combinations, ScoreTermsTest,
     ::testing::Combine(::testing::Values("none", "alibi", "t5_bias", "kerple",
                                          "sandwich", "fire"),
                        ::testing::Values("range", "packed", "reversed",
                                          "scattered", "sparse")),
-    [](const auto& info) {
-      return std::get<0>(info.param) + "_" + std::get<1>(info.param);
+    [](const auto& test) {
+      return std::get<0>(test.param) + "_" + std::get<1>(test.param);
     });
 
-// Biases by offset are relative to keys that a mask may hide.
-TEST(MaskedBiasTest, KeysThatAMaskLeavesFarAwayKeepTheirDigits) {
+// The bias reference of a block belongs to near keys. If the mask hides them,
+// the block must be recomputed to stay precise.
+TEST(MaskedBiasTest, StaysPreciseIfNearKeysAreMasked) {
   const Sizes s{.query_heads = 8,
                 .key_heads = 8,
                 .queries = 64,
@@ -133,7 +137,8 @@ TEST(MaskedBiasTest, KeysThatAMaskLeavesFarAwayKeepTheirDigits) {
     options.query_offset = 4096 - 64;
     options.mask = mask.view();
     options.return_log_sum_exp = true;
-    ExpectTwin(MustCreate(*MustMake("alibi"), problem, options), dtype);
+    ExpectMatchesReference(MustCreate(*MustMake("alibi"), problem, options),
+                           dtype);
   }
 }
 

@@ -1,4 +1,4 @@
-// The tiled kernel against its slow twin.
+// The tiled kernel compared with the reference implementation.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::Bytes;
 using testing::Difference;
-using testing::ExpectTwin;
+using testing::ExpectMatchesReference;
 using testing::MakeTensor;
 using testing::MustCreate;
 using testing::MustMake;
@@ -81,7 +81,8 @@ Positions RandomPositions(RandomStream& random, int64_t count) {
   return *Positions::Ids(std::move(ids));
 }
 
-// Runs body with the kernel compiled for each instruction set of this machine.
+// Runs body once for each instruction set that the kernel is compiled for and
+// this machine supports.
 template <typename Body>
 void ForEveryInstructionSet(const Body& body) {
   for (const int64_t target : hwy::SupportedAndGeneratedTargets()) {
@@ -94,8 +95,9 @@ void ForEveryInstructionSet(const Body& body) {
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
 }
 
-// A problem with sizes, types and options drawn from the seed.
-void ExpectTwinOfRandomProblem(uint64_t seed) {
+// Draws sizes, types and options from the seed and compares the kernel with the
+// reference.
+void ExpectRandomProblemMatchesReference(uint64_t seed) {
   RandomStream random(seed, "tiled_test");
   Sizes s;
   s.batch = Pick(random, {1, 2});
@@ -126,33 +128,36 @@ void ExpectTwinOfRandomProblem(uint64_t seed) {
   if (Coin(random)) options.key_positions = RandomPositions(random, s.keys);
   options.return_weights = Coin(random);
   options.return_log_sum_exp = Coin(random);
-  ExpectTwin(
+  ExpectMatchesReference(
       MustCreate(*RandomScheme(random, s, options.causal), problem, options),
       dtype);
 }
 
 class TiledRandomTest : public ::testing::TestWithParam<int> {};
 
-TEST_P(TiledRandomTest, EqualsTwin) { ExpectTwinOfRandomProblem(GetParam()); }
+TEST_P(TiledRandomTest, MatchesReference) {
+  ExpectRandomProblemMatchesReference(GetParam());
+}
 
 INSTANTIATE_TEST_SUITE_P(Seeds, TiledRandomTest, ::testing::Range(0, 400));
 
-TEST(TiledTest, EveryInstructionSetEqualsTwin) {
+TEST(TiledTest, EveryInstructionSetMatchesReference) {
   for (uint64_t seed = 1000; seed < 1100; ++seed) {
     SCOPED_TRACE(seed);
-    ForEveryInstructionSet([seed] { ExpectTwinOfRandomProblem(seed); });
+    ForEveryInstructionSet(
+        [seed] { ExpectRandomProblemMatchesReference(seed); });
   }
 }
 
-TEST(TiledTest, LargeLogitsStayExact) {
+TEST(TiledTest, LargeScoresArePrecise) {
   const Sizes s{.queries = 70, .keys = 300, .dim = 64, .value_dim = 64};
   for (const double deviation : {3.0, 6.0}) {
     const Problem problem(s, DType::kFloat32, 1, deviation);
     const auto job = MustCreate(*MustMake("none"), problem, {});
     ThreadPool pool(1);
     const auto actual = job.Run(pool, nullptr);
-    // Logits of 30 and more: rounding of the score itself, 2^-24 times the
-    // sum of 64 products of this size, is what limits the result.
+    // Scores reach 30 and more. The error is dominated by the rounding of the
+    // score: 2^-24 times the sum of 64 products of this size.
     EXPECT_LE(
         Difference(Values(actual->output), Values(job.RunReference().output)),
         2e-5)
@@ -180,16 +185,16 @@ TEST(TiledTest, FullyMaskedRowsAreZero) {
   }
   EXPECT_EQ(Values(*out->log_sum_exp)[0], -kInfinity);
   EXPECT_EQ(Values(*out->weights)[0], 0);
-  ExpectTwin(job, DType::kFloat32);
+  ExpectMatchesReference(job, DType::kFloat32);
 }
 
 TEST(TiledTest, LargeNegativeMaskIsNotHidden) {
   const Sizes s{.queries = 2, .keys = 10};
   for (const double value : {-1e4, -1e9, -1e14, -3.4028234663852886e38}) {
     const Problem problem(s, DType::kFloat32, 3);
-    std::vector<double> added(20, value);
-    added[3] = 0;  // the first query sees one key as usual
-    const Tensor mask = MakeTensor(DType::kFloat32, {2, 10}, added);
+    std::vector<double> terms(20, value);
+    terms[3] = 0;  // one key of the first query is not masked
+    const Tensor mask = MakeTensor(DType::kFloat32, {2, 10}, terms);
     AttentionOptions options;
     options.mask = mask.view();
     options.return_weights = true;
@@ -200,7 +205,7 @@ TEST(TiledTest, LargeNegativeMaskIsNotHidden) {
       sum += weight;
     }
     EXPECT_NEAR(sum, 2, 1e-5) << value;
-    ExpectTwin(job, DType::kFloat32);
+    ExpectMatchesReference(job, DType::kFloat32);
   }
 }
 
@@ -216,11 +221,12 @@ TEST(TiledTest, AlibiWithNearKeysMaskedIsExact) {
   options.query_offset = 1000100;
   options.mask = mask.view();
   options.key_positions = *Positions::Ids(ids);
-  ExpectTwin(MustCreate(*MustMake("alibi"), problem, options), DType::kFloat32);
+  ExpectMatchesReference(MustCreate(*MustMake("alibi"), problem, options),
+                         DType::kFloat32);
 }
 
-// A problem whose last ten of 90 keys are hidden from all queries, with
-// whatever `poison` is in their keys and values.
+// The difference from the reference for a problem whose last 10 of 90 keys are
+// masked and have `poison` as keys and values.
 double MaskedPoisonDifference(double poison, bool additive, DType dtype) {
   const Sizes s{.queries = 30, .keys = 90, .dim = 16, .value_dim = 12};
   Problem problem(s, dtype, 4);
@@ -231,9 +237,9 @@ double MaskedPoisonDifference(double poison, bool additive, DType dtype) {
   }
   Tensor mask = Tensor::Zeros(DType::kBool, {90});
   for (int64_t j = 0; j < 80; ++j) *mask.at(j) = 1;
-  std::vector<double> added(90, 0.0);
-  std::fill(added.begin() + 80, added.end(), -kInfinity);
-  const Tensor additive_mask = MakeTensor(DType::kFloat32, {90}, added);
+  std::vector<double> terms(90, 0.0);
+  std::fill(terms.begin() + 80, terms.end(), -kInfinity);
+  const Tensor additive_mask = MakeTensor(DType::kFloat32, {90}, terms);
   AttentionOptions options;
   options.mask = additive ? additive_mask.view() : mask.view();
   const auto job = MustCreate(*MustMake("none"), problem, options);
@@ -256,7 +262,7 @@ TEST(TiledTest, MaskedKeysDoNotLeak) {
   }
 }
 
-TEST(TiledTest, CausalCallsDoNotSeeNaNsOfTheFuture) {
+TEST(TiledTest, CausalityHidesNaNs) {
   const Sizes s{.queries = 80, .keys = 80, .dim = 8, .value_dim = 8};
   Problem problem(s, DType::kFloat32, 5);
   const std::vector<double> row(8, kNaN);
@@ -271,7 +277,7 @@ TEST(TiledTest, CausalCallsDoNotSeeNaNsOfTheFuture) {
   }
 }
 
-TEST(TiledTest, BitIdenticalForAnyNumberOfThreads) {
+TEST(TiledTest, IsBitIdenticalForAnyNumberOfThreads) {
   const Sizes s{.batch = 2,
                 .query_heads = 4,
                 .key_heads = 2,
@@ -292,9 +298,9 @@ TEST(TiledTest, BitIdenticalForAnyNumberOfThreads) {
   }
 }
 
-TEST(TiledTest, AlibiFarFromItsKeysIsExact) {
-  // All keys lie a million positions back: the bias is about -5e5, and only
-  // its differences matter.
+TEST(TiledTest, AlibiWithFarKeysIsExact) {
+  // All keys are a million positions before the queries: the bias is about
+  // -5e5, and only its differences affect the result.
   const Sizes s{
       .query_heads = 8, .key_heads = 8, .queries = 30, .keys = 50, .dim = 16};
   const Problem problem(s, DType::kFloat32, 7);
@@ -303,14 +309,16 @@ TEST(TiledTest, AlibiFarFromItsKeysIsExact) {
   options.query_offset = 100;
   options.query_positions = *Positions::Range(1000000, 30);
   options.return_log_sum_exp = true;
-  ExpectTwin(MustCreate(*MustMake("alibi"), problem, options), DType::kFloat32);
+  ExpectMatchesReference(MustCreate(*MustMake("alibi"), problem, options),
+                         DType::kFloat32);
   std::vector<int64_t> ids(30);
   for (int64_t i = 0; i < 30; ++i) ids[i] = i % 2 == 0 ? 1000 : 1000000 + 7 * i;
   options.query_positions = *Positions::Ids(ids);
-  ExpectTwin(MustCreate(*MustMake("alibi"), problem, options), DType::kFloat32);
+  ExpectMatchesReference(MustCreate(*MustMake("alibi"), problem, options),
+                         DType::kFloat32);
 }
 
-TEST(TiledTest, StopsWhenAsked) {
+TEST(TiledTest, StopsWhenCancelled) {
   const Sizes s{.queries = 500, .keys = 500};
   const Problem problem(s, DType::kFloat32, 8);
   const auto job = MustCreate(*MustMake("none"), problem, {});
@@ -327,7 +335,7 @@ TEST(TiledTest, NoKeysYieldZeros) {
             std::vector<double>(3 * 8, 0.0));
 }
 
-TEST(TiledTest, WindowsBeyondTheLastKeySeeNothing) {
+TEST(TiledTest, WindowsBeyondTheLastKeyHideAllKeys) {
   const Sizes s{.queries = 200, .keys = 130};
   const Problem problem(s, DType::kFloat32, 14);
   for (const int64_t offset :
@@ -338,8 +346,8 @@ TEST(TiledTest, WindowsBeyondTheLastKeySeeNothing) {
     options.query_offset = offset;
     options.return_weights = true;
     options.return_log_sum_exp = true;
-    ExpectTwin(MustCreate(*MustMake("t5_bias"), problem, options),
-               DType::kFloat32);
+    ExpectMatchesReference(MustCreate(*MustMake("t5_bias"), problem, options),
+                           DType::kFloat32);
   }
 }
 
@@ -356,60 +364,66 @@ TEST(TiledTest, FarOffsetsAndWindowsDoNotOverflow) {
   }
 }
 
-// NaN of either sign in q, k or the mask of one query or key.
-void ExpectTwinWithNaN(DType dtype, int place, double nan) {
+// Compares a problem with a NaN in the queries (place 0), the keys (1) or the
+// mask (2) with the reference.
+void ExpectMatchesReferenceWithNaN(DType dtype, int place, double nan) {
   const Sizes s{.queries = 40, .keys = 70, .dim = 8, .value_dim = 8};
   Problem problem(s, dtype, 16);
-  std::vector<double> added(40 * 70, 0.0);
+  std::vector<double> terms(40 * 70, 0.0);
   if (place == 0) WriteRow(dtype, &nan, 1, problem.q.at(5 * 8 + 3));
   if (place == 1) WriteRow(dtype, &nan, 1, problem.k.at(50 * 8 + 3));
-  if (place == 2) added[7 * 70 + 9] = nan;
-  const Tensor mask = MakeTensor(DType::kFloat32, {40, 70}, added);
+  if (place == 2) terms[7 * 70 + 9] = nan;
+  const Tensor mask = MakeTensor(DType::kFloat32, {40, 70}, terms);
   AttentionOptions options;
   options.mask = mask.view();
   options.causal = true;
   options.query_offset = 20;
   options.return_weights = true;
   options.return_log_sum_exp = true;
-  ExpectTwin(MustCreate(*MustMake("none"), problem, options), dtype);
+  ExpectMatchesReference(MustCreate(*MustMake("none"), problem, options),
+                         dtype);
 }
 
-TEST(TiledTest, VisibleNaNsAreNotHidden) {
+TEST(TiledTest, VisibleNaNsPropagate) {
   for (const DType dtype : {DType::kFloat32, DType::kFloat64}) {
     for (const int place : {0, 1, 2}) {
       for (const double nan : {kNaN, -kNaN}) {
         SCOPED_TRACE(::testing::Message() << place << " " << nan);
-        ForEveryInstructionSet([&] { ExpectTwinWithNaN(dtype, place, nan); });
+        ForEveryInstructionSet(
+            [&] { ExpectMatchesReferenceWithNaN(dtype, place, nan); });
       }
     }
   }
 }
 
-// Queries that see nothing, and stand far from all keys, share a block with
-// some that do.
-TEST(TiledTest, BlindQueriesDoNotSpoilTheOthers) {
-  for (const int64_t blind : {3, 12, 22, 45, 60}) {
-    const Sizes s{
-        .query_heads = 2, .key_heads = 2, .queries = blind + 37, .keys = 37};
+// Queries without visible keys, far from all keys, share a block with queries
+// that have visible keys.
+TEST(TiledTest, QueriesWithoutKeysDoNotAffectOthers) {
+  for (const int64_t empty_count : {3, 12, 22, 45, 60}) {
+    const Sizes s{.query_heads = 2,
+                  .key_heads = 2,
+                  .queries = empty_count + 37,
+                  .keys = 37};
     const Problem problem(s, DType::kFloat32, 18);
     AttentionOptions options;
     options.causal = true;
     options.bottom_right = true;
     options.query_positions = *Positions::Range(0, s.queries);
-    options.key_positions = *Positions::Range(blind, s.keys);
+    options.key_positions = *Positions::Range(empty_count, s.keys);
     options.return_weights = true;
     options.return_log_sum_exp = true;
     Arguments arguments;
     arguments.Set("kernel", std::string("POWER"));
     arguments.Set("a", std::vector<double>{1, 0.5});
     arguments.Set("p", std::vector<double>{2, 2});
-    SCOPED_TRACE(blind);
-    ExpectTwin(MustCreate(*MustMake("kerple", arguments), problem, options),
-               DType::kFloat32);
+    SCOPED_TRACE(empty_count);
+    ExpectMatchesReference(
+        MustCreate(*MustMake("kerple", arguments), problem, options),
+        DType::kFloat32);
   }
 }
 
-TEST(TiledTest, LargeBiasesKeepTheScores) {
+TEST(TiledTest, LargeBiasesDoNotRoundScores) {
   const Sizes s{.query_heads = 2, .key_heads = 2, .queries = 70, .keys = 70};
   const Problem problem(s, DType::kFloat32, 17);
   AttentionOptions options;
@@ -422,15 +436,17 @@ TEST(TiledTest, LargeBiasesKeepTheScores) {
     Arguments arguments;
     arguments.Set("table", table.view());
     SCOPED_TRACE(level);
-    ExpectTwin(MustCreate(*MustMake("t5_bias", arguments), problem, options),
-               DType::kFloat32);
+    ExpectMatchesReference(
+        MustCreate(*MustMake("t5_bias", arguments), problem, options),
+        DType::kFloat32);
   }
   for (const double slope : {1.0, 10.0, 1e4, 1e38}) {
     Arguments arguments;
     arguments.Set("slopes", std::vector<double>{slope, 0.5});
     SCOPED_TRACE(slope);
-    ExpectTwin(MustCreate(*MustMake("alibi", arguments), problem, options),
-               DType::kFloat32);
+    ExpectMatchesReference(
+        MustCreate(*MustMake("alibi", arguments), problem, options),
+        DType::kFloat32);
   }
 }
 

@@ -13,11 +13,12 @@
 namespace locus::server {
 namespace {
 
+// The bound for `wire`, parsed as a message of type M.
 template <typename M>
 int64_t Bound(const std::string& wire) {
   google::protobuf::io::ArrayInputStream stream(wire.data(),
                                                 static_cast<int>(wire.size()));
-  return MeasureParsed(*M::descriptor(), &stream, 1 << 20).bytes;
+  return BoundParsedSize(*M::descriptor(), &stream, 1 << 20).bytes;
 }
 
 template <typename M>
@@ -27,7 +28,7 @@ void ExpectBounded(const std::string& wire) {
   EXPECT_GE(Bound<M>(wire), static_cast<int64_t>(message.SpaceUsedLong()));
 }
 
-TEST(ParsedSizeTest, BoundsWhatTheParserTakes) {
+TEST(ParseBudgetTest, BoundsMemoryOfParsedMessage) {
   v1::AttendRequest tokens;
   for (int i = 0; i < 10000; ++i) tokens.mutable_module()->add_tokens("");
   ExpectBounded<v1::AttendRequest>(tokens.SerializeAsString());
@@ -46,49 +47,52 @@ TEST(ParsedSizeTest, BoundsWhatTheParserTakes) {
   ExpectBounded<v1::EncodeRequest>(unknown);
 }
 
-TEST(ParsedSizeTest, LargeTensorsCostTheirSize) {
+TEST(ParseBudgetTest, CountsTensorsAtTheirSize) {
   v1::EncodeRequest request;
   *request.mutable_input() = Zeros({1 << 20});
   EXPECT_LT(Bound<v1::EncodeRequest>(request.SerializeAsString()),
             (4 << 20) + 10000);
 }
 
-TEST(ParsedSizeTest, GiantTensorsCostTheirSizeToo) {
+TEST(ParseBudgetTest, CountsLargeTensorsAtTheirSize) {
   v1::EncodeRequest request;
-  *request.mutable_input() = Zeros({(kLargeBytes + 100) / 4});
+  *request.mutable_input() = Zeros({(kLargeTensorBytes + 100) / 4});
   const std::string wire = request.SerializeAsString();
   google::protobuf::io::ArrayInputStream stream(wire.data(),
                                                 static_cast<int>(wire.size()));
   const ParsedSize size =
-      MeasureParsed(*v1::EncodeRequest::descriptor(), &stream, 1 << 20);
+      BoundParsedSize(*v1::EncodeRequest::descriptor(), &stream, 1 << 20);
   EXPECT_TRUE(size.has_large_bytes);
-  EXPECT_LT(size.bytes, kLargeBytes + 10000);
+  EXPECT_LT(size.bytes, kLargeTensorBytes + 10000);
 }
 
-TEST(ParsedSizeTest, StopsAtTheMostFields) {
+TEST(ParseBudgetTest, StopsAtMaxFields) {
   const std::string wire(1000, '\x08');  // tag, value, tag, value
   google::protobuf::io::ArrayInputStream stream(wire.data(),
                                                 static_cast<int>(wire.size()));
-  EXPECT_EQ(MeasureParsed(*v1::EncodeRequest::descriptor(), &stream, 10).fields,
-            11);
+  EXPECT_EQ(
+      BoundParsedSize(*v1::EncodeRequest::descriptor(), &stream, 10).fields,
+      11);
 }
 
-TEST(ParsedSizeTest, BytesThatAreOnlyClaimedCostNothing) {
-  // Fields 1, a message, and 100, unknown, of two million bytes each.
+TEST(ParseBudgetTest, TruncatedFieldsTakeNoMemory) {
+  // The unknown field 100 with two million bytes, field 1, a message, with 4
+  // GiB, and field 100 within field 1. At most one of the announced bytes
+  // follows.
   for (const std::string claim :
        {"\xa2\x06\x80\x89\x7a\x61", "\x0a\xff\xff\xff\xff\x0f",
         "\x0a\x7f\xa2\x06\x80\x89\x7a\x61"}) {
     google::protobuf::io::ArrayInputStream stream(
         claim.data(), static_cast<int>(claim.size()));
     const ParsedSize size =
-        MeasureParsed(*v1::EncodeRequest::descriptor(), &stream, 1 << 20);
-    EXPECT_TRUE(size.is_cut_short);
+        BoundParsedSize(*v1::EncodeRequest::descriptor(), &stream, 1 << 20);
+    EXPECT_TRUE(size.is_truncated);
     EXPECT_LT(size.bytes, 10000);
     EXPECT_FALSE(v1::EncodeRequest().ParseFromString(claim));
   }
 }
 
-TEST(ParsedSizeTest, GarbageEndsTheWalk) {
+TEST(ParseBudgetTest, StopsAtMalformedInput) {
   EXPECT_GT(Bound<v1::EncodeRequest>("\xff\xff\xff\xff"), 0);
   EXPECT_GT(Bound<v1::EncodeRequest>(std::string("\x0a\xff\xff\xff\x7f", 5)),
             0);

@@ -1,4 +1,4 @@
-// What goes over the wire is what Protobuf would have written.
+// The bytes on the wire are identical to protobuf's own serialisation.
 #include "server/rpc/wire/response.h"
 
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@
 namespace locus::server {
 namespace {
 
-// Small ones are copied, so these have to be large enough to be attached.
-constexpr int64_t kLarge = 5000;
+// A length whose tensors are large enough not to be copied.
+constexpr int64_t kLargeLength = 5000;
 
 Tensor Numbered(DType dtype, const Shape& shape) {
   Tensor tensor(dtype, shape);
@@ -35,18 +35,19 @@ std::string Flatten(const grpc::ByteBuffer& wire) {
   return bytes;
 }
 
-// The same message with the tensors in it, by way of what was written.
-template <typename Response, typename Results>
+// Expects that protobuf parses the bytes, and serialises the parsed message,
+// with its tensors, to the same bytes.
+template <typename Message, typename Results>
 void ExpectWireOfProtobuf(Results results) {
-  Reply<Response> reply;
-  ToReply(std::move(results), &reply);
-  const int64_t size = WireSize(reply.message, reply.attachments);
-  const std::string wire = Flatten(ToWire(reply.message, &reply.attachments));
+  Response<Message> response;
+  ToResponse(std::move(results), &response);
+  const int64_t size = WireSize(response.message, response.tensors);
+  const std::string wire = Flatten(ToWire(response.message, &response.tensors));
   EXPECT_EQ(static_cast<int64_t>(wire.size()), size);
-  Response parsed;
+  Message parsed;
   ASSERT_TRUE(parsed.ParseFromString(wire));
   EXPECT_EQ(parsed.SerializeAsString(), wire);
-  EXPECT_TRUE(reply.attachments.empty());
+  EXPECT_TRUE(response.tensors.empty());
 }
 
 AttentionOutputs AllOutputs(int64_t length) {
@@ -57,14 +58,14 @@ AttentionOutputs AllOutputs(int64_t length) {
   return outputs;
 }
 
-TEST(ReplyTest, AttentionIsWrittenAsProtobufWould) {
-  for (const int64_t length : {int64_t{0}, int64_t{1}, kLarge}) {
+TEST(ResponseTest, SerializesAttentionLikeProtobuf) {
+  for (const int64_t length : {int64_t{0}, int64_t{1}, kLargeLength}) {
     ExpectWireOfProtobuf<v1::AttendResponse>(AllOutputs(length));
   }
 }
 
-TEST(ReplyTest, TablesAreWrittenAsProtobufWould) {
-  for (const int64_t length : {int64_t{0}, int64_t{1}, kLarge}) {
+TEST(ResponseTest, SerializesTablesLikeProtobuf) {
+  for (const int64_t length : {int64_t{0}, int64_t{1}, kLargeLength}) {
     Encoding encoding;
     encoding.numbers = AdditiveEncoding{Numbered(DType::kFloat32, {length, 2})};
     encoding.output = Numbered(DType::kFloat16, {length, 2});
@@ -72,8 +73,8 @@ TEST(ReplyTest, TablesAreWrittenAsProtobufWould) {
   }
 }
 
-TEST(ReplyTest, RotationsAreWrittenAsProtobufWould) {
-  for (const int64_t length : {int64_t{0}, int64_t{1}, kLarge}) {
+TEST(ResponseTest, SerializesRotationsLikeProtobuf) {
+  for (const int64_t length : {int64_t{0}, int64_t{1}, kLargeLength}) {
     Encoding encoding;
     encoding.numbers = RotationEncoding{Numbered(DType::kFloat32, {length, 2}),
                                         Numbered(DType::kFloat32, {length, 2}),
@@ -84,8 +85,8 @@ TEST(ReplyTest, RotationsAreWrittenAsProtobufWould) {
   }
 }
 
-TEST(ReplyTest, BiasesAreWrittenAsProtobufWould) {
-  for (const int64_t length : {int64_t{0}, int64_t{1}, kLarge}) {
+TEST(ResponseTest, SerializesBiasesLikeProtobuf) {
+  for (const int64_t length : {int64_t{0}, int64_t{1}, kLargeLength}) {
     Encoding encoding;
     encoding.numbers =
         BiasEncoding{Numbered(DType::kFloat32, {2, length, 1}), {0.5, 0.25}};
@@ -93,14 +94,14 @@ TEST(ReplyTest, BiasesAreWrittenAsProtobufWould) {
   }
 }
 
-TEST(ReplyTest, TensorsKeepTheirValues) {
-  AttentionOutputs outputs = AllOutputs(kLarge);
+TEST(ResponseTest, PreservesTensorValues) {
+  AttentionOutputs outputs = AllOutputs(kLargeLength);
   const Tensor weights = *outputs.weights;
-  Reply<v1::AttendResponse> reply;
-  ToReply(std::move(outputs), &reply);
+  Response<v1::AttendResponse> response;
+  ToResponse(std::move(outputs), &response);
   v1::AttendResponse parsed;
   ASSERT_TRUE(parsed.ParseFromString(
-      Flatten(ToWire(reply.message, &reply.attachments))));
+      Flatten(ToWire(response.message, &response.tensors))));
   EXPECT_EQ(parsed.weights().dtype(), v1::DATA_TYPE_FLOAT32);
   const auto& shape = parsed.weights().shape();
   EXPECT_EQ(Shape(shape.begin(), shape.end()), weights.shape());
@@ -108,44 +109,45 @@ TEST(ReplyTest, TensorsKeepTheirValues) {
             std::string(weights.view().data, weights.byte_count()));
 }
 
-TEST(ReplyTest, LargeTensorsAreNotCopied) {
-  AttentionOutputs outputs = AllOutputs(kLarge);
+TEST(ResponseTest, DoesNotCopyLargeTensors) {
+  AttentionOutputs outputs = AllOutputs(kLargeLength);
   const void* const computed = outputs.output.at(0);
-  Reply<v1::AttendResponse> reply;
-  ToReply(std::move(outputs), &reply);
+  Response<v1::AttendResponse> response;
+  ToResponse(std::move(outputs), &response);
   std::vector<grpc::Slice> slices;
-  ASSERT_TRUE(ToWire(reply.message, &reply.attachments).Dump(&slices).ok());
+  ASSERT_TRUE(ToWire(response.message, &response.tensors).Dump(&slices).ok());
   EXPECT_TRUE(std::any_of(
       slices.begin(), slices.end(),
       [&](const grpc::Slice& slice) { return slice.begin() == computed; }));
 }
 
-TEST(ReplyTest, SmallTensorsLieInTheMessage) {
+TEST(ResponseTest, CopiesSmallTensorsIntoMessage) {
   AttentionOutputs outputs;
   outputs.output = Numbered(DType::kFloat32, {1, 1, 2, 3});
-  Reply<v1::AttendResponse> reply;
-  ToReply(std::move(outputs), &reply);
-  EXPECT_TRUE(reply.attachments.empty());
-  EXPECT_EQ(reply.message.output().data().size(), 24);
+  Response<v1::AttendResponse> response;
+  ToResponse(std::move(outputs), &response);
+  EXPECT_TRUE(response.tensors.empty());
+  EXPECT_EQ(response.message.output().data().size(), 24);
 }
 
-TEST(ReplyTest, WhatIsNeverSentIsFreed) {
-  Reply<v1::AttendResponse> reply;
-  ToReply(AllOutputs(kLarge), &reply);  // the leak checker looks
+// Fails under the leak checker if the tensors are not freed.
+TEST(ResponseTest, FreesTensorsThatAreNotSent) {
+  Response<v1::AttendResponse> response;
+  ToResponse(AllOutputs(kLargeLength), &response);
 }
 
-TEST(ReplyTest, MapsHaveOneOrder) {
+TEST(ResponseTest, SerializesMapsInKeyOrder) {
   v1::EvaluationCell cell, reversed;
   for (char c = 'a'; c <= 'z'; ++c) {
     (*cell.mutable_metrics())[std::string(1, c)] = 1;
     (*reversed.mutable_metrics())[std::string(1, 'a' + 'z' - c)] = 1;
   }
-  Attachments none;
+  ZeroCopyTensors none;
   EXPECT_EQ(Flatten(ToWire(cell, &none)), Flatten(ToWire(reversed, &none)));
 }
 
-TEST(ReplyTest, AnEmptyMessageIsAMessage) {
-  Attachments none;
+TEST(ResponseTest, EmptyMessageIsValid) {
+  ZeroCopyTensors none;
   const grpc::ByteBuffer wire = ToWire(v1::AttendResponse(), &none);
   EXPECT_TRUE(wire.Valid());
   EXPECT_EQ(wire.Length(), 0);

@@ -9,7 +9,7 @@
 namespace locus::server {
 namespace {
 
-TEST(UniqueNamesTest, NumbersWhatComesAgain) {
+TEST(UniqueNamesTest, NumbersRepeatedNames) {
   UniqueNames names;
   EXPECT_EQ(names.Make("rope"), "rope");
   EXPECT_EQ(names.Make("alibi"), "alibi");
@@ -17,7 +17,7 @@ TEST(UniqueNamesTest, NumbersWhatComesAgain) {
   EXPECT_EQ(names.Make("rope"), "rope#3");
 }
 
-TEST(ConvertEvaluationTest, ErrorsNameTheScheme) {
+TEST(ConvertEvaluationTest, ErrorsNameSchemeByIndex) {
   v1::CheckPropertiesRequest request;
   request.add_schemes()->mutable_rope();
   request.add_schemes();
@@ -32,7 +32,7 @@ TEST(ConvertEvaluationTest, ErrorsNameTheScheme) {
             "schemes[1].rope.layout");
 }
 
-TEST(ConvertEvaluationTest, ManySchemesAreALimit) {
+TEST(ConvertEvaluationTest, RejectsTooManySchemes) {
   v1::CheckPropertiesRequest request;
   for (int i = 0; i < 65; ++i) request.add_schemes()->mutable_none();
   EXPECT_EQ(LimitOf(ToPropertiesPlan(request).status()), "checked_schemes");
@@ -43,14 +43,14 @@ TEST(ConvertEvaluationTest, ManySchemesAreALimit) {
             "evaluated_schemes");
 }
 
-TEST(ConvertEvaluationTest, AModeAndATaskAreNeeded) {
+TEST(ConvertEvaluationTest, RequiresModeAndTask) {
   v1::EvaluateExtrapolationRequest request;
   EXPECT_EQ(FieldOf(ToEvaluationPlan(request).status()), "pattern");
   request.mutable_trained();
   EXPECT_EQ(FieldOf(ToEvaluationPlan(request).status()), "trained.ordering");
 }
 
-TEST(ConvertEvaluationTest, EveryTaskOfTheContractIsKnown) {
+TEST(ConvertEvaluationTest, SupportsEveryTaskOfTheProto) {
   const auto* tasks = v1::TrainedMode::descriptor()->FindOneofByName("task");
   for (int i = 0; i < tasks->field_count(); ++i) {
     v1::EvaluateExtrapolationRequest request;
@@ -60,18 +60,18 @@ TEST(ConvertEvaluationTest, EveryTaskOfTheContractIsKnown) {
     ASSERT_TRUE(plan.ok()) << plan.status();
     EXPECT_EQ(std::get<TrainedSettings>(plan->settings.mode).task,
               tasks->field(i)->name());
-    if (tasks->field(i)->name() == "retrofit") continue;  // has its own
+    if (tasks->field(i)->name() == "retrofit") continue;  // has other defaults
     for (const NamedScheme& scheme : plan->schemes) {
-      EXPECT_TRUE(scheme.resolved.info->is_raced) << scheme.name;
+      EXPECT_TRUE(scheme.resolved.info->in_default_evaluation) << scheme.name;
     }
     EXPECT_EQ(static_cast<int64_t>(plan->schemes.size()),
               absl::c_count_if(AllSchemes(), [](const SchemeInfo& info) {
-                return info.is_raced;
+                return info.in_default_evaluation;
               }));
   }
 }
 
-TEST(ConvertEvaluationTest, ARetrofitTestsScalingsAtThreeFactors) {
+TEST(ConvertEvaluationTest, RetrofitTestsScalingsAtThreeFactors) {
   v1::EvaluateExtrapolationRequest request;
   request.mutable_trained()->mutable_retrofit();
   request.set_train_length(64);
@@ -84,8 +84,8 @@ TEST(ConvertEvaluationTest, ARetrofitTestsScalingsAtThreeFactors) {
   EXPECT_EQ(llama3.name, "llama3_x8");
   EXPECT_EQ(llama3.resolved.arguments.Number("llama3.factor"), 8);
   EXPECT_EQ(llama3.resolved.arguments.Integer("llama3.original_length"), 64);
-  // Heads of 16 channels by default: the first pair stays, the last is slowed
-  // down by the factor.
+  // Heads have 16 channels by default. LongRoPE leaves the frequency of the
+  // first pair unchanged and divides that of the last pair by the factor.
   const NamedScheme& longrope = plan->schemes[18];
   EXPECT_EQ(longrope.name, "longrope_x8");
   const auto& factors =
@@ -93,13 +93,13 @@ TEST(ConvertEvaluationTest, ARetrofitTestsScalingsAtThreeFactors) {
   ASSERT_EQ(factors.size(), 8u);
   EXPECT_EQ(factors.front(), 1);
   EXPECT_EQ(factors.back(), 8);
-  // As it was trained, whatever the scaling prefers.
+  // The layout is that of training, whatever the default of the scaling is.
   const NamedScheme& last = plan->schemes.back();
   EXPECT_EQ(last.name, "proportional_x8");
   EXPECT_EQ(last.resolved.arguments.Choice("layout"), "INTERLEAVED");
 }
 
-TEST(ConvertEvaluationTest, ALargeCorpusIsNotCopied) {
+TEST(ConvertEvaluationTest, RejectsLargeCorpus) {
   v1::EvaluateExtrapolationRequest request;
   request.mutable_trained()->mutable_text()->set_corpus(
       std::string((4 << 20) + 1, 'x'));
@@ -108,7 +108,7 @@ TEST(ConvertEvaluationTest, ALargeCorpusIsNotCopied) {
   EXPECT_EQ(LimitOf(status), "corpus_bytes");
 }
 
-TEST(ConvertEvaluationTest, UnsetNumbersStayUnset) {
+TEST(ConvertEvaluationTest, KeepsExplicitZeroAndFillsInDefaults) {
   v1::EvaluateExtrapolationRequest request;
   request.mutable_trained()->mutable_copy();
   request.mutable_trained()->mutable_training()->set_weight_decay(0);
@@ -119,7 +119,7 @@ TEST(ConvertEvaluationTest, UnsetNumbersStayUnset) {
   EXPECT_NE(trained.training.learning_rate, 0);
 }
 
-TEST(ConvertEvaluationTest, SchemesSuitTheSetting) {
+TEST(ConvertEvaluationTest, AppliesTrainingDefaultsToSchemes) {
   v1::EvaluateExtrapolationRequest request;
   request.mutable_pattern();
   request.set_train_length(24);
@@ -134,7 +134,7 @@ TEST(ConvertEvaluationTest, SchemesSuitTheSetting) {
   EXPECT_EQ(plan->evaluated_schemes()[1].name, "learned#2");
 }
 
-TEST(ConvertEvaluationTest, MapsCountIntoTheSizeOfCells) {
+TEST(ConvertEvaluationTest, CellSizeIncludesAttentionMap) {
   v1::EvaluateExtrapolationRequest request;
   request.mutable_pattern()->set_map_size(64);
   request.mutable_pattern()->set_head_count(2);

@@ -26,12 +26,13 @@ v1::Tensor MakeTensor(v1::DataType dtype, std::vector<int64_t> shape,
   return tensor;
 }
 
+// Whether a field can hold a parameter of that kind.
 bool Fits(ParameterKind kind, const FieldDescriptor& field) {
   if (field.is_repeated()) {
     return kind == ParameterKind::kNumbers &&
            field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE;
   }
-  // Zero is a value of numbers and integers, so they need presence.
+  // Zero is a valid number and integer, so their fields must track presence.
   switch (kind) {
     case ParameterKind::kNumber:
       return field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE &&
@@ -57,7 +58,7 @@ bool Fits(ParameterKind kind, const FieldDescriptor& field) {
   }
 }
 
-// The field of a parameter: `yarn.factor` is a field of a field.
+// The field of a parameter. `yarn.factor` is a field of a nested message.
 const FieldDescriptor* FieldOfParameter(
     const google::protobuf::Descriptor& scheme, const std::string& name) {
   const google::protobuf::Descriptor* message = &scheme;
@@ -71,7 +72,7 @@ const FieldDescriptor* FieldOfParameter(
   return field;
 }
 
-// How many parameters a message has place for, those of its groups included.
+// The number of fields of a message, including those of its nested messages.
 size_t FieldCount(const google::protobuf::Descriptor& message) {
   size_t count = message.field_count();
   for (int i = 0; i < message.field_count(); ++i) {
@@ -83,8 +84,7 @@ size_t FieldCount(const google::protobuf::Descriptor& message) {
   return count;
 }
 
-// Core's declarations and the contract's messages name the same things.
-TEST(ConvertSchemeTest, EverySchemeOfCoreIsInTheContract) {
+TEST(ConvertSchemeTest, CoreAndProtoDeclareTheSameSchemes) {
   for (const SchemeInfo& info : AllSchemes()) {
     const FieldDescriptor* field =
         v1::Scheme::descriptor()->FindFieldByName(std::string(info.name));
@@ -95,21 +95,22 @@ TEST(ConvertSchemeTest, EverySchemeOfCoreIsInTheContract) {
       ASSERT_NE(argument, nullptr) << info.name << "." << parameter.name;
       EXPECT_TRUE(Fits(parameter.kind, *argument)) << argument->full_name();
       if (parameter.kind == ParameterKind::kGroup) {
-        EXPECT_EQ(argument->containing_oneof()->name(), parameter.kind_of);
+        EXPECT_EQ(argument->containing_oneof()->name(), parameter.category);
       }
-      // Only presence tells a flag that was set to false from one left out.
+      // A flag that is true by default must track presence, so that false can
+      // be distinguished from unset.
       if (parameter.Default() == "true") {
         EXPECT_TRUE(argument->has_presence());
       }
     }
     EXPECT_EQ(FieldCount(*field->message_type()), info.parameters.size())
-        << info.name << " takes more in the contract than in core";
+        << info.name << " has more parameters in the proto than in core";
   }
   const auto* kinds = v1::Scheme::descriptor()->FindOneofByName("kind");
   EXPECT_EQ(static_cast<size_t>(kinds->field_count()), AllSchemes().size());
 }
 
-TEST(ConvertSchemeTest, ChoicesAreTheEnumsValuesInOrder) {
+TEST(ConvertSchemeTest, ChoicesMatchEnumValuesInOrder) {
   for (const SchemeInfo& info : AllSchemes()) {
     for (const Parameter& parameter : info.parameters) {
       if (parameter.kind != ParameterKind::kChoice) continue;
@@ -129,7 +130,7 @@ TEST(ConvertSchemeTest, ChoicesAreTheEnumsValuesInOrder) {
   }
 }
 
-TEST(ConvertSchemeTest, EverySchemeIsMadeWithItsDefaults) {
+TEST(ConvertSchemeTest, CreatesEverySchemeWithDefaults) {
   for (const SchemeInfo& info : AllSchemes()) {
     v1::Scheme scheme;
     const FieldDescriptor* field =
@@ -139,7 +140,7 @@ TEST(ConvertSchemeTest, EverySchemeIsMadeWithItsDefaults) {
   }
 }
 
-TEST(ConvertSchemeTest, GroupsAreArgumentsOfTheirOwn) {
+TEST(ConvertSchemeTest, NestedFieldsBecomeDottedArguments) {
   v1::Scheme scheme;
   scheme.mutable_rope()->mutable_yarn()->set_factor(4);
   const auto resolved = ResolveScheme(scheme, nullptr, "scheme");
@@ -151,7 +152,7 @@ TEST(ConvertSchemeTest, GroupsAreArgumentsOfTheirOwn) {
   EXPECT_FALSE(resolved->arguments.Has("llama3.factor"));
 }
 
-TEST(ConvertSchemeTest, AnEmptyGroupIsSet) {
+TEST(ConvertSchemeTest, EmptyNestedMessageCountsAsSet) {
   v1::Scheme scheme;
   scheme.mutable_rope()->mutable_llama3();
   const auto resolved = ResolveScheme(scheme, nullptr, "scheme");
@@ -159,7 +160,7 @@ TEST(ConvertSchemeTest, AnEmptyGroupIsSet) {
   EXPECT_EQ(resolved->arguments.Number("llama3.factor"), 8);
 }
 
-TEST(ConvertSchemeTest, ErrorsInGroupsHaveTheWholePath) {
+TEST(ConvertSchemeTest, ErrorsInNestedMessagesHaveFullPath) {
   v1::Scheme scheme;
   scheme.mutable_rope()->mutable_yarn()->set_factor(0);
   EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme.rope.yarn.factor");
@@ -171,7 +172,7 @@ TEST(ConvertSchemeTest, ErrorsInGroupsHaveTheWholePath) {
             "scheme.rope.longrope.long_factors[0]");
 }
 
-TEST(ConvertSchemeTest, ErrorsHaveTheWholePath) {
+TEST(ConvertSchemeTest, ErrorsHaveFullPath) {
   v1::Scheme scheme;
   EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme");
   scheme.mutable_rope()->set_base(-1);
@@ -186,7 +187,7 @@ TEST(ConvertSchemeTest, ErrorsHaveTheWholePath) {
   EXPECT_EQ(FieldOf(ToScheme(scheme).status()), "scheme.learned.table.shape");
 }
 
-TEST(ConvertTest, TensorsAreNotCopied) {
+TEST(ConvertTest, DoesNotCopyTensors) {
   const v1::Tensor tensor =
       MakeTensor(v1::DATA_TYPE_BOOL, {2, 3}, std::string(6, '\1'));
   const auto view = ToTensorView(tensor);
@@ -195,7 +196,7 @@ TEST(ConvertTest, TensorsAreNotCopied) {
   EXPECT_EQ(view->dtype, DType::kBool);
 }
 
-TEST(ConvertTest, TensorsNeedAKnownType) {
+TEST(ConvertTest, RejectsUnknownDataTypes) {
   for (const int dtype : {0, 99}) {
     const auto view =
         ToTensorView(MakeTensor(static_cast<v1::DataType>(dtype), {0}, ""));
@@ -203,7 +204,7 @@ TEST(ConvertTest, TensorsNeedAKnownType) {
   }
 }
 
-TEST(ConvertTest, ResultsEnterTheResponse) {
+TEST(ConvertTest, CopiesTensorIntoProto) {
   Tensor tensor = Tensor::Zeros(DType::kFloat64, {100});
   v1::Tensor proto;
   ToProto(std::move(tensor), &proto);
@@ -212,7 +213,7 @@ TEST(ConvertTest, ResultsEnterTheResponse) {
   EXPECT_EQ(proto.shape(0), 100);
 }
 
-TEST(ConvertTest, AnOffsetOfZeroIsNotAnUnsetOne) {
+TEST(ConvertTest, DistinguishesZeroOffsetFromUnset) {
   v1::AttentionOptions options;
   EXPECT_EQ(ToAttentionOptions(options)->query_offset, std::nullopt);
   options.set_query_offset(0);
@@ -221,7 +222,7 @@ TEST(ConvertTest, AnOffsetOfZeroIsNotAnUnsetOne) {
   EXPECT_TRUE(ToAttentionOptions(options)->bottom_right);
 }
 
-TEST(ConvertTest, AModuleHasEmbeddingsOrTokens) {
+TEST(ConvertTest, ModuleRequiresEitherEmbeddingsOrTokens) {
   v1::AttentionModule module;
   EXPECT_EQ(FieldOf(ToModuleInputs(module).status()), "module.x");
   module.add_tokens("a");
@@ -233,7 +234,7 @@ TEST(ConvertTest, AModuleHasEmbeddingsOrTokens) {
   EXPECT_EQ(FieldOf(ToModuleInputs(module).status()), "module.weights.wq");
 }
 
-TEST(ConvertTest, PositionsNameTheWrongId) {
+TEST(ConvertTest, ErrorsNameInvalidPosition) {
   v1::Positions positions;
   EXPECT_FALSE(ToPositions(positions).ok());
   positions.mutable_ids()->add_ids(3);

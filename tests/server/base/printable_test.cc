@@ -1,0 +1,36 @@
+#include "server/base/printable.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace locus::server {
+namespace {
+
+TEST(PrintableTest, KeepsPrintableText) {
+  EXPECT_EQ(Printable("", 10), "");
+  EXPECT_EQ(Printable("a \"b\" \\c", 100), "a \"b\" \\c");
+  EXPECT_EQ(Printable("gr\u00fc\u00dfe \u4f60", 100), "gr\u00fc\u00dfe \u4f60");
+}
+
+TEST(PrintableTest, EscapesControlAndBidirectionalCharacters) {
+  EXPECT_EQ(Printable("a\nb\t\x7f", 100), "a\\x0ab\\x09\\x7f");
+  EXPECT_EQ(Printable("\u0085\u2028\u202e", 100), "\\u0085\\u2028\\u202e");
+  EXPECT_EQ(Printable(std::string(1, '\0'), 100), "\\x00");
+}
+
+TEST(PrintableTest, EscapesInvalidUtf8) {
+  EXPECT_EQ(Printable("\xff\xe2\x82z", 100), "\\xff\\xe2\\x82z");
+}
+
+TEST(PrintableTest, CutsLongTextAtACharacter) {
+  EXPECT_EQ(Printable("abcdef", 6), "abcdef");
+  EXPECT_EQ(Printable("abcdef", 5), "abcde...");
+  // The second character has two bytes, and only one of them would fit.
+  EXPECT_EQ(Printable("a\u00fcb", 2), "a...");
+  // An escape sequence is not cut either.
+  EXPECT_EQ(Printable("ab\n", 4), "ab...");
+}
+
+}  // namespace
+}  // namespace locus::server
