@@ -306,8 +306,8 @@ absl::StatusOr<AttentionJob> AttentionJob::Create(const Scheme& scheme,
     LOCUS_ASSIGN_OR_RETURN(problem.mask, BroadcastMask(*options.mask, problem));
   }
   LOCUS_RETURN_IF_ERROR(ResolvePositions(scheme, options, problem));
-  LOCUS_RETURN_IF_ERROR(
-      scheme.Place(&problem.query_positions, &problem.key_positions));
+  LOCUS_RETURN_IF_ERROR(scheme.RandomizePositions(&problem.query_positions,
+                                                  &problem.key_positions));
   LOCUS_RETURN_IF_ERROR(ApplyScheme(scheme, problem));
   if (!OutputBytes(problem)) {
     return LimitExceeded("heads.q.shape", "max_message_bytes",

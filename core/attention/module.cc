@@ -386,7 +386,7 @@ absl::Status ModuleJob::Plan::CompileCode() {
   LOCUS_ASSIGN_OR_RETURN(code_positions,
                          EmbeddingPositions(options, token_count));
   Positions no_keys;
-  LOCUS_RETURN_IF_ERROR(scheme->Place(&code_positions, &no_keys));
+  LOCUS_RETURN_IF_ERROR(scheme->RandomizePositions(&code_positions, &no_keys));
   LOCUS_ASSIGN_OR_RETURN(
       CompiledScheme compiled,
       scheme->Compile({.dim = model_dim,

@@ -76,7 +76,8 @@ absl::StatusOr<EncodeJob> EncodeJob::Create(const Scheme& scheme,
   job.options_ = std::move(options);
   LOCUS_RETURN_IF_ERROR(CheckLengths(job.options_));
   LOCUS_RETURN_IF_ERROR(job.ResolveDefaults(scheme));
-  LOCUS_RETURN_IF_ERROR(scheme.Place(&job.positions_, &job.key_positions_));
+  LOCUS_RETURN_IF_ERROR(
+      scheme.RandomizePositions(&job.positions_, &job.key_positions_));
   LOCUS_ASSIGN_OR_RETURN(
       job.compiled_,
       scheme.Compile(

@@ -175,7 +175,8 @@ absl::string_view NameOf(Property property) {
 Scheme::Scheme(const SchemeInfo& info, std::unique_ptr<SchemeFormula> formula)
     : info_(info), formula_(std::move(formula)) {}
 
-absl::Status Scheme::Place(Positions* queries, Positions* keys) const {
+absl::Status Scheme::RandomizePositions(Positions* queries,
+                                        Positions* keys) const {
   if (!randomization_) return absl::OkStatus();
   const absl::Status placed = locus::Randomize(*randomization_, queries, keys);
   return placed.ok() ? placed : Within("scheme.randomized", placed);

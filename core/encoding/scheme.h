@@ -351,7 +351,7 @@ class Scheme {
   }
   // Replaces the positions of a call by randomised ones, if they are enabled.
   // Field paths in errors begin with `scheme.randomized`.
-  absl::Status Place(Positions* queries, Positions* keys) const;
+  absl::Status RandomizePositions(Positions* queries, Positions* keys) const;
   // Compiles the scheme for one call. Field paths in errors begin with
   // `scheme.` and the scheme's name, such as `scheme.rope.rotary_dim`. Returns
   // RESOURCE_EXHAUSTED if a limit is exceeded.

@@ -8,7 +8,7 @@
 
 #include "gtest/gtest.h"
 
-namespace locus::client {
+namespace locus {
 
 // Creates a folder with a unique name. The destructor removes it with all its
 // contents.
@@ -45,4 +45,4 @@ class TemporaryFolder {
   std::string path_;
 };
 
-}  // namespace locus::client
+}  // namespace locus

@@ -44,12 +44,12 @@ inline double UnitRoundoff(DType dtype) {
 
 // Maximum relative difference of a single weight from the reference. A weight
 // is exp(score - log_sum_exp), so its relative error is the absolute error of
-// the exponent: a few roundings of the largest intermediate score, which is
+// the exponent: up to 8 roundings of the largest intermediate score, which is
 // below 2^8 in float32 and, because the float64 reference rounds in the same
 // way, 2^19 (a bias of 5e5) in float64.
 inline double WeightTolerance(DType wide) {
   const double max_score = wide == DType::kFloat64 ? 0x1p19 : 0x1p8;
-  return 4 * max_score * UnitRoundoff(wide);
+  return 8 * max_score * UnitRoundoff(wide);
 }
 
 // Weights below this limit may be zero: Exp2() in core/simd/exp2-inl.h returns

@@ -43,7 +43,7 @@ class FlagFile {
   const std::string& path() const { return path_; }
 
  private:
-  const client::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string path_;
 };
 

@@ -29,7 +29,7 @@ class CgroupTest : public testing::Test {
     std::ofstream(file) << text;
   }
 
-  const client::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
   const std::string root_;
 };
 

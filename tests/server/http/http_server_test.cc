@@ -125,7 +125,8 @@ TEST_F(HttpServerTest, ReadinessFollowsTheServer) {
 
 TEST_F(HttpServerTest, RejectsOtherPathsAndMethods) {
   EXPECT_THAT(Request("GET / HTTP/1.1"), StartsWith("HTTP/1.1 404"));
-  EXPECT_THAT(Request("GET /metrics/../etc HTTP/1.1"), StartsWith("HTTP/1.1 404"));
+  EXPECT_THAT(Request("GET /metrics/../etc HTTP/1.1"),
+              StartsWith("HTTP/1.1 404"));
   EXPECT_THAT(Request("POST /metrics HTTP/1.1\r\nContent-Length: 0"),
               StartsWith("HTTP/1.1 405"));
   EXPECT_THAT(Request("DELETE /healthz HTTP/1.1"), StartsWith("HTTP/1.1 405"));

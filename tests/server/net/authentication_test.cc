@@ -23,7 +23,7 @@ class AuthenticatorTest : public ::testing::Test {
     return folder_.Write("tokens", content);
   }
 
-  const client::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 TEST_F(AuthenticatorTest, AllowsExactlyTheTokensOfTheFile) {

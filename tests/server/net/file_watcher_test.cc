@@ -99,7 +99,7 @@ class FileWatcherTest : public ::testing::Test {
                             folder_.Path(name));
   }
 
-  const client::TemporaryFolder folder_;
+  const TemporaryFolder folder_;
 };
 
 constexpr std::chrono::milliseconds kFast{1};
@@ -150,7 +150,7 @@ TEST_F(FileWatcherTest, StopsWithoutWaitingForThePollInterval) {
 }
 
 TEST(ReadSmallFileTest, ReadsFilesUpToOneMebibyte) {
-  const client::TemporaryFolder folder;
+  const TemporaryFolder folder;
   const std::string content(1 << 20, 'x');
   const auto read = ReadSmallFile(folder.Write("max", content));
   ASSERT_TRUE(read.ok()) << read.status();

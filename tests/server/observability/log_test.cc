@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "server/rpc/call_metadata.h"
 
 namespace locus::server {
 namespace {
@@ -53,21 +52,6 @@ TEST(LogTest, ReplacesInvalidUtf8) {
       LogLine("info", "x").Add("error", "\xff\xe2\x82\u00e9").Finish();
   EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(),
             "\ufffd\ufffd\ufffd\u00e9");
-}
-
-TEST(TraceparentTest, AcceptsOnlyTheW3cFormat) {
-  const std::string good =
-      "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
-  EXPECT_TRUE(IsTraceparent(good));
-  EXPECT_FALSE(IsTraceparent(""));
-  EXPECT_FALSE(IsTraceparent(good + "0"));
-  EXPECT_FALSE(IsTraceparent("ff" + good.substr(2)));
-  EXPECT_FALSE(
-      IsTraceparent("00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01"));
-  EXPECT_FALSE(
-      IsTraceparent("00-00000000000000000000000000000000-b7ad6b7169203331-01"));
-  EXPECT_FALSE(
-      IsTraceparent("00-0af7651916cd43dd8448eb211c80319c-0000000000000000-01"));
 }
 
 }  // namespace

@@ -72,20 +72,5 @@ TEST(StatusTest, TruncatesLongMessagesBetweenCharacters) {
   EXPECT_EQ(Printable(message, 5000), message);
 }
 
-TEST(PrintableTest, EscapesControlCharactersAndInvalidUtf8) {
-  EXPECT_EQ(Printable("a\nb\x7f\xff\u00e9", 100), "a\\x0ab\\x7f\\xff\u00e9");
-  EXPECT_EQ(Printable("\xc0\x80\xed\xa0\x80", 100),
-            "\\xc0\\x80\\xed\\xa0\\x80");
-  EXPECT_EQ(Printable("abcdef", 3), "abc...");
-}
-
-TEST(PrintableTest, EscapesInvisibleAndBidirectionalControls) {
-  EXPECT_EQ(
-      Printable("a\u0085\u009b\u2028\u2029\u202e\u2066\u200e\u061cb", 100),
-      "a\\u0085\\u009b\\u2028\\u2029\\u202e\\u2066\\u200e\\u061cb");
-  EXPECT_EQ(Printable("\u00a0\u2027\u202f\u206a\U0001f600", 100),
-            "\u00a0\u2027\u202f\u206a\U0001f600");
-}
-
 }  // namespace
 }  // namespace locus::server
