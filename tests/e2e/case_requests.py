@@ -1,4 +1,4 @@
-"""Cases in the neutral form of tests/golden as requests of the contract."""
+"""Converts cases in the neutral form of tests/golden to request messages."""
 
 import os
 import sys
@@ -25,13 +25,13 @@ def set_positions(message, neutral):
 
 
 def set_scheme(message, neutral, dtype):
-    """By the contract's own description: each parameter has the name of its field."""
+    """Sets the scheme; each parameter has the name of its field in the .proto file."""
     (name, parameters), = neutral.items()
     set_parameters(getattr(message, name), parameters, dtype)
 
 
 def set_parameters(scheme, parameters, dtype):
-    """Of a scheme, or of a message inside it."""
+    """Sets the parameters of a scheme, or of a message within it."""
     scheme.SetInParent()
     for key, value in parameters.items():
         field = scheme.DESCRIPTOR.fields_by_name[key]

@@ -1,4 +1,4 @@
-"""Certificates of every kind, made by openssl for one test."""
+"""Creates certificate authorities, certificates and keys with openssl, for tests."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ def _openssl(*arguments):
 
 
 class Authority:
-    """A certificate authority in a folder."""
+    """A certificate authority whose files are in `folder`."""
 
     def __init__(self, folder, name):
         self.folder, self.name = folder, name
@@ -23,7 +23,7 @@ class Authority:
         return os.path.join(self.folder, name)
 
     def issue(self, name, expired=False, host="localhost"):
-        """(certificate, key) for a server on loopback or a client."""
+        """Issues a certificate for a loopback server or a client: (certificate, key) as paths."""
         key, request = self._path(f"{name}.key"), self._path(f"{name}.csr")
         certificate, extensions = self._path(f"{name}.pem"), self._path(f"{name}.ext")
         with open(extensions, "w", encoding="ascii") as file:
@@ -42,7 +42,7 @@ def read(path):
 
 
 def replace(path, content):
-    """The file appears with its new content at once."""
+    """Replaces the content of a file atomically."""
     with open(path + ".new", "wb") as file:
         file.write(content)
     os.rename(path + ".new", path)

@@ -1,4 +1,4 @@
-"""A real locusd in a process of its own."""
+"""Runs locusd as a child process, for tests."""
 
 import json
 import os
@@ -11,14 +11,16 @@ import urllib.request
 
 LOCUSD = os.environ.get("LOCUSD", "locusd")
 START_SECONDS = 60
-# Sanitizers need terabytes of address space, and memory figures mean nothing there.
+# Under sanitizers locusd reserves terabytes of address space, and its memory figures are
+# meaningless.
 SANITIZED = bool(os.environ.get("LOCUS_SANITIZED"))
-# Should a check of sizes ever be missing, the process pays for it, not the machine.
+# Limit of the address space of locusd (RLIMIT_AS), so that a missing size check ends the process
+# instead of exhausting the memory of the machine.
 ADDRESS_SPACE_BYTES = 16 << 30
 
 
 class Log:
-    """The lines a process writes to standard error, as they come."""
+    """Collects the lines that a process writes to standard error. Thread-safe."""
 
     def __init__(self, stream):
         self._lines = []
@@ -37,20 +39,22 @@ class Log:
             self._changed.notify_all()
 
     def text(self):
+        """Everything written so far."""
         with self._changed:
             return "\n".join(self._lines)
 
     def events(self):
+        """The log events (lines that hold a JSON object) written so far."""
         with self._changed:
             return [json.loads(line) for line in self._lines if line.startswith("{")]
 
-    def others(self):
-        """Lines that are not events."""
+    def other_lines(self):
+        """The lines written so far that are not log events."""
         with self._changed:
             return [line for line in self._lines if not line.startswith("{")]
 
     def wait_for(self, wanted, seconds=START_SECONDS):
-        """The first event for which wanted(event), however far it is."""
+        """Waits for the first event for which wanted(event) is true, and returns it."""
         def found():
             return next((e for e in self.events() if wanted(e)), None)
 
@@ -63,7 +67,7 @@ class Log:
 
 
 class Daemon:
-    """Starts locusd on free ports; a context manager that stops it."""
+    """A locusd on free loopback ports. As a context manager, it stops the process at the end."""
 
     def __init__(self, *flags):
         self.process = subprocess.Popen(
@@ -90,7 +94,7 @@ class Daemon:
         self.process.send_signal(signal.SIGTERM)
 
     def stop(self):
-        """SIGTERM, and the exit code."""
+        """Sends SIGTERM, waits for the end, and returns the exit code."""
         if self.process.poll() is None:
             self.terminate()
         try:
@@ -103,17 +107,17 @@ class Daemon:
         return self.process.poll() is None
 
     def http(self, path, method="GET"):
-        """(code, body) of a request to the HTTP port."""
+        """Sends a request to the HTTP port, and returns (status code, body)."""
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.http_port}{path}", method=method)
         try:
-            with urllib.request.urlopen(request, timeout=10) as reply:
-                return reply.status, reply.read().decode()
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
     def metric(self, name):
-        """The sum of a metric over its labels."""
+        """The value of a metric, summed over all label values."""
         total = 0.0
         for line in self.http("/metrics")[1].splitlines():
             if line.startswith((name + " ", name + "{")):
@@ -121,7 +125,7 @@ class Daemon:
         return total
 
     def memory(self, figure):
-        """VmRSS or VmHWM, in bytes."""
+        """The memory of the process in bytes: VmRSS (current) or VmHWM (peak)."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as status:
             for line in status:
                 if line.startswith(figure + ":"):
@@ -129,14 +133,14 @@ class Daemon:
         raise AssertionError(f"no {figure}")
 
     def cpu_seconds(self):
-        """What the process has computed, all threads together."""
+        """The CPU time of the process, summed over its threads."""
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stat:
             fields = stat.read().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def worker_seconds(self):
-        """What of that the workers have: threads that handle calls, which are a little
-        nicer than the rest."""
+        """The CPU time of the threads that handle calls. They are recognised by their
+        nice value, which is higher than that of the process."""
         ticks = 0
         for thread in os.listdir(f"/proc/{self.process.pid}/task"):
             try:
@@ -144,12 +148,12 @@ class Daemon:
                           encoding="ascii") as stat:
                     fields = stat.read().rsplit(")", 1)[1].split()
             except OSError:
-                continue  # it ended meanwhile
+                continue  # the thread has ended
             if int(fields[16]) > os.getpriority(os.PRIO_PROCESS, self.process.pid):
                 ticks += int(fields[11]) + int(fields[12])
         return ticks / os.sysconf("SC_CLK_TCK")
 
-    def forget_peak(self):
-        """From here on VmHWM is the largest size since."""
+    def reset_peak_memory(self):
+        """Resets VmHWM to the current size."""
         with open(f"/proc/{self.process.pid}/clear_refs", "w", encoding="ascii") as file:
             file.write("5")

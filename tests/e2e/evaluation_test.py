@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""Evaluations by a real server: what they say, how they end, what they cost."""
+"""Property checks and extrapolation evaluations: results, cancellation, deadlines, drain."""
 
 import json
 import math
-import threading
 import time
 import unittest
 
@@ -18,21 +17,21 @@ TINY = """
   trained { text {} model { dim: 16 layer_count: 1 head_count: 2 }
             training { step_count: 20 batch_size: 4 } }
   train_length: 16 eval_lengths: 16 eval_lengths: 32 seed: 7 seed_count: 2"""
-# Half an hour or more, says something soon, and is within the budget.
-ENDLESS = """
+# Takes half an hour or more, reports progress soon, and is within --max-evaluation-flops.
+LONG = """
   schemes { rope {} } schemes { none {} }
   trained { text {} training { step_count: 400 } } train_length: 64 seed_count: 64"""
-# At the lowest priority tests would wait for whatever else the machine does.
-ALONE = ("--background-evaluations=false",)
-STOP_SECONDS = 5 if SANITIZED else 1
+# At the lowest priority, evaluations would wait for all other work of the machine.
+FOREGROUND = ("--background-evaluations=false",)
+MAX_STOP_SECONDS = 5 if SANITIZED else 1
 
 
 def request_of(text):
     return text_format.Parse(text, wire.EvaluateRequest())
 
 
-def answers(stream):
-    """{kind of event: list of them}."""
+def events_of(stream):
+    """The events of a stream until its end, as {kind: list of events}."""
     found = {"progress": [], "cell": [], "summary": []}
     for response in stream:
         kind = response.WhichOneof("event")
@@ -43,16 +42,16 @@ def answers(stream):
 class EvaluationTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.daemon = Daemon("--threads=2", "--max-evaluations=1", *ALONE)
+        cls.daemon = Daemon("--threads=2", "--max-evaluations=1", *FOREGROUND)
         cls.addClassCleanup(cls.daemon.stop)
         cls.client = wire.Client(cls.daemon.grpc_port)
         cls.addClassCleanup(cls.client.close)
 
     def evaluate(self, text, **options):
-        return answers(self.client.stream(wire.EVALUATE, request_of(text), **options))
+        return events_of(self.client.stream(wire.EVALUATE, request_of(text), **options))
 
-    def await_idle(self, seconds=STOP_SECONDS):
-        """That no evaluation runs any more, soon."""
+    def assert_stops(self, seconds=MAX_STOP_SECONDS):
+        """Asserts that no evaluation runs any more within this time."""
         end = time.monotonic() + seconds
         while self.daemon.metric("locus_evaluations_in_progress") and time.monotonic() < end:
             pass
@@ -60,27 +59,27 @@ class EvaluationTest(unittest.TestCase):
 
     # Properties.
 
-    def test_every_scheme_keeps_its_promises(self):
+    def test_every_scheme_has_its_declared_properties(self):
         results = self.client(wire.CHECK_PROPERTIES, wire.CheckPropertiesRequest()).results
         names = [r.scheme_name for r in results if not r.naive]
         kinds = wire.Scheme.DESCRIPTOR.oneofs_by_name["kind"].fields
         self.assertEqual(names, [f.name for f in kinds])
         self.assertEqual(sum(r.naive for r in results), 3)
         listed = self.client(wire.LIST_SCHEMES, wire.ListSchemesRequest()).schemes
-        promises = {s.name: s.promises for s in listed}
+        declared = {s.name: s.promises for s in listed}
         for result in results:
             for found in result.properties:
-                what = f"{result.scheme_name}: {found}"
-                self.assertTrue(found.as_promised, what)
-                self.assertTrue(found.worked_case, what)
-                self.assertTrue(math.isfinite(found.measured), what)
-                self.assertIn(found.verdict, (1, 2, 3), what)
+                context = f"{result.scheme_name}: {found}"
+                self.assertTrue(found.as_promised, context)
+                self.assertTrue(found.worked_case, context)
+                self.assertTrue(math.isfinite(found.measured), context)
+                self.assertIn(found.verdict, (1, 2, 3), context)
             if not result.naive:
-                for found, promised in zip(result.properties, promises[result.scheme_name]):
+                for found, promised in zip(result.properties, declared[result.scheme_name]):
                     self.assertEqual((found.property, found.promise),
                                      (promised.property, promised.answer))
 
-    def test_properties_of_named_schemes(self):
+    def test_checks_only_the_schemes_of_the_request(self):
         request = wire.CheckPropertiesRequest()
         request.schemes.add().rope.base = 500000
         request.schemes.add().rope.SetInParent()
@@ -89,30 +88,30 @@ class EvaluationTest(unittest.TestCase):
 
     # Patterns.
 
-    def wire_answers(self, text):
-        """The bytes of all messages but progress."""
+    def serialized_results(self, text):
+        """The serialized responses of an evaluation, without progress events."""
         stream = self.client.stream(wire.EVALUATE, request_of(text), deserialize=bytes)
         return [m for m in stream if not wire.EvaluateResponse.FromString(m).HasField("progress")]
 
-    def test_patterns_are_the_same_to_the_byte(self):
+    def test_patterns_are_reproducible_to_the_byte(self):
         for causal in ("false", "true"):
             text = f"pattern {{ map_size: 16 causal: {causal} }} seed: 3"
-            first = self.wire_answers(text)
-            # Six schemes take part unless others are named.
+            first = self.serialized_results(text)
+            # By default there are six schemes and five lengths, followed by one summary.
             self.assertEqual(len(first), 5 * 6 + 1)
-            self.assertEqual(self.wire_answers(text), first)
+            self.assertEqual(self.serialized_results(text), first)
 
     def test_patterns_do_not_depend_on_the_number_of_threads(self):
         text = "pattern { map_size: 8 } seed: 3"
-        with Daemon("--threads=1", *ALONE) as daemon:
+        with Daemon("--threads=1", *FOREGROUND) as daemon:
             client = wire.Client(daemon.grpc_port)
             stream = client.stream(wire.EVALUATE, request_of(text), deserialize=bytes)
-            alone = [m for m in stream
-                     if not wire.EvaluateResponse.FromString(m).HasField("progress")]
+            single_threaded = [m for m in stream
+                               if not wire.EvaluateResponse.FromString(m).HasField("progress")]
             client.close()
-        self.assertEqual(alone, self.wire_answers(text))
+        self.assertEqual(single_threaded, self.serialized_results(text))
 
-    def test_maps_are_as_large_as_asked_for(self):
+    def test_attention_maps_have_the_requested_size(self):
         found = self.evaluate("pattern { map_size: 16 } schemes { rope {} }")
         for cell in found["cell"]:
             attention = wire.array(cell.attention_map)
@@ -124,7 +123,7 @@ class EvaluationTest(unittest.TestCase):
     # Training.
 
     def check_manifest(self, summary):
-        """Says what was asked for and what came out, to the last bit."""
+        """Checks that the manifest contains the configuration and exactly the results."""
         manifest = json.loads(summary.manifest_json)
         self.assertEqual(list(manifest), ["experiment", "date", "seeds", "versions",
                                           "configuration", "results", "winner", "reason",
@@ -144,7 +143,7 @@ class EvaluationTest(unittest.TestCase):
         self.assertEqual((manifest["winner"], manifest["reason"], manifest["partial"]),
                          (summary.winner, summary.reason, False))
 
-    def test_training_tells_of_everything(self):
+    def test_training_reports_progress_cells_summary_and_manifest(self):
         found = self.evaluate(TINY)
         runs = {(p.scheme_name, p.seed) for p in found["progress"]}
         self.assertEqual(runs, {(n, s) for n in ("none", "rope", "rope#2") for s in (7, 8)})
@@ -166,17 +165,17 @@ class EvaluationTest(unittest.TestCase):
             self.assertTrue(row.ci_low <= row.mean <= row.ci_high)
         self.check_manifest(summary)
 
-    def test_training_is_the_same_to_the_byte(self):
-        self.assertEqual(self.wire_answers(TINY), self.wire_answers(TINY))
+    def test_training_is_reproducible_to_the_byte(self):
+        self.assertEqual(self.serialized_results(TINY), self.serialized_results(TINY))
 
-    # Layers of different kinds, and random positions.
+    # Layers with different schemes, and random positions.
 
     MODEL = """ model { dim: 16 layer_count: 3 head_count: 2 }
                 training { step_count: 20 batch_size: 4 } }
                 train_length: 16 eval_lengths: 16 eval_lengths: 32 seed: 7 seed_count: 1"""
 
     def metrics_of(self, schemes, task="text {}"):
-        """{name: {length: metrics}}, and the manifest's schemes."""
+        """Returns the metrics as {scheme: {length: metrics}}, and the schemes of the manifest."""
         found = self.evaluate(f"{schemes} trained {{ {task} {self.MODEL}")
         metrics = {}
         for cell in found["cell"]:
@@ -184,8 +183,8 @@ class EvaluationTest(unittest.TestCase):
         manifest = json.loads(found["summary"][0].manifest_json)
         return metrics, manifest["configuration"]["schemes"]
 
-    def test_layers_take_turns(self):
-        metrics, told = self.metrics_of("""
+    def test_layers_alternate_between_schemes(self):
+        metrics, schemes = self.metrics_of("""
             schemes { rope {} } schemes { rope {} layers { period: 3 } }
             schemes { rope {} layers { window: 4 others { scheme { rope { base: 500000 } } } } }
             schemes { rope {} layers { others { scheme { rope {} } } } }
@@ -193,57 +192,57 @@ class EvaluationTest(unittest.TestCase):
               scheme { t5_bias { seed: 1 } } window: 5 } } }""")
         self.assertEqual(list(metrics),
                          ["rope", "rope+none", "rope+rope", "rope+rope#2", "none+alibi+t5_bias"])
-        # Two schemes that are alike and learn nothing are one.
+        # Alternating between two equal schemes without parameters changes nothing.
         self.assertEqual(metrics["rope+rope#2"], metrics["rope"])
         losses = [m[32]["nll"] for name, m in metrics.items() if name != "rope+rope#2"]
         self.assertEqual(len({*losses}), 4)
-        self.assertNotIn("layers", told[0])
-        self.assertEqual(told[1]["layers"], {"period": 3, "window": 0, "others": [
+        self.assertNotIn("layers", schemes[0])
+        self.assertEqual(schemes[1]["layers"], {"period": 3, "window": 0, "others": [
             {"kind": "none", "parameters": {}, "window": 0}]})
-        self.assertEqual(told[2]["layers"]["window"], 4)
-        self.assertEqual(told[2]["layers"]["others"][0]["parameters"]["base"], 500000)
-        self.assertEqual([other["kind"] for other in told[4]["layers"]["others"]],
+        self.assertEqual(schemes[2]["layers"]["window"], 4)
+        self.assertEqual(schemes[2]["layers"]["others"][0]["parameters"]["base"], 500000)
+        self.assertEqual([other["kind"] for other in schemes[4]["layers"]["others"]],
                          ["alibi", "t5_bias"])
-        self.assertEqual(told[4]["layers"]["others"][1]["window"], 5)
+        self.assertEqual(schemes[4]["layers"]["others"][1]["window"], 5)
 
-    def test_training_has_random_positions(self):
-        metrics, told = self.metrics_of("""
+    def test_training_uses_random_positions(self):
+        metrics, schemes = self.metrics_of("""
             schemes { rope {} } schemes { rope {} randomized {} }
             schemes { rope {} randomized { maximum: 16 } }
             schemes { rope {} randomized { in_tests: true } }
             schemes { learned {} randomized { maximum: 100 seed: 5 } layers {} }""")
         self.assertEqual(list(metrics), ["rope", "rope_randomized", "rope_randomized#2",
                                          "rope_randomized#3", "learned+none_randomized"])
-        # As many as there are places stand where they always do.
+        # If the maximum equals the length, every position occurs exactly once, in order.
         self.assertEqual(metrics["rope_randomized#2"], metrics["rope"])
         self.assertNotEqual(metrics["rope_randomized"], metrics["rope"])
         self.assertNotEqual(metrics["rope_randomized#3"], metrics["rope_randomized"])
-        self.assertEqual(told[1]["randomized"], {"maximum": 32, "seed": 0, "in_tests": False})
-        self.assertEqual(told[4]["randomized"], {"maximum": 100, "seed": 5, "in_tests": False})
-        # The table has a row for every position that training may have.
-        self.assertEqual(told[4]["parameters"]["max_length"], 100)
+        self.assertEqual(schemes[1]["randomized"], {"maximum": 32, "seed": 0, "in_tests": False})
+        self.assertEqual(schemes[4]["randomized"], {"maximum": 100, "seed": 5, "in_tests": False})
+        # The table has a row for every position that may occur in training.
+        self.assertEqual(schemes[4]["parameters"]["max_length"], 100)
 
-    def test_layers_and_random_positions_are_the_same_to_the_byte(self):
+    def test_layers_and_random_positions_are_reproducible_to_the_byte(self):
         text = (f"schemes {{ t5_bias {{}} randomized {{ seed: 3 }} layers {{ window: 7 }} }} "
                 f"trained {{ text {{}} {self.MODEL}")
-        self.assertEqual(self.wire_answers(text), self.wire_answers(text))
+        self.assertEqual(self.serialized_results(text), self.serialized_results(text))
 
-    def test_a_retrofit_reads_the_callers_corpus(self):
+    def test_retrofit_trains_on_the_corpus_of_the_request(self):
         corpus = "to be or not to be, that is the question " * 200
         rope = "schemes { rope {} }"
-        own, _ = self.metrics_of(rope, f"retrofit {{ corpus: '{corpus}' }}")
+        retrofitted, _ = self.metrics_of(rope, f"retrofit {{ corpus: '{corpus}' }}")
         trained, _ = self.metrics_of(rope, f"text {{ corpus: '{corpus}' }}")
-        self.assertEqual(own, trained)
-        self.assertNotEqual(own, self.metrics_of(rope, "retrofit {}")[0])
+        self.assertEqual(retrofitted, trained)
+        self.assertNotEqual(retrofitted, self.metrics_of(rope, "retrofit {}")[0])
 
-    def test_a_retrofit_has_every_scaling_at_factors_2_4_and_8(self):
+    def test_retrofit_covers_every_scaling_at_factors_2_4_and_8(self):
         metrics, _ = self.metrics_of("", "retrofit {}")
         self.assertEqual(set(metrics), {"rope"} | {
             f"{scaling}_x{factor}" for factor in (2, 4, 8)
             for scaling in ("linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope",
                             "proportional")})
 
-    def test_wrong_layers_are_refused_by_name(self):
+    def test_error_names_the_invalid_field_of_layers(self):
         for scheme, field in (
                 ("rope {} layers { period: 1 }", "schemes[0].layers.period"),
                 ("rope {} layers { period: 4 }", "schemes[0].layers.period"),
@@ -270,7 +269,7 @@ class EvaluationTest(unittest.TestCase):
             self.assertTrue(caught.exception.details().startswith(f"{field}: "),
                             caught.exception.details())
 
-    def test_only_trained_models_have_layers(self):
+    def test_rejects_layers_outside_of_trained_evaluations(self):
         request = wire.CheckPropertiesRequest()
         request.schemes.add().rope.SetInParent()
         request.schemes[0].layers.SetInParent()
@@ -278,51 +277,51 @@ class EvaluationTest(unittest.TestCase):
         attend.scheme.CopyFrom(request.schemes[0])
         encode = wire.EncodeRequest(dim=4)
         encode.scheme.CopyFrom(request.schemes[0])
-        for path, asked in ((wire.CHECK_PROPERTIES, request), (wire.ATTEND, attend),
-                            (wire.ENCODE, encode)):
+        for path, message in ((wire.CHECK_PROPERTIES, request), (wire.ATTEND, attend),
+                              (wire.ENCODE, encode)):
             with self.subTest(path), self.assertRaises(grpc.RpcError) as caught:
-                self.client(path, asked)
+                self.client(path, message)
             self.assertRegex(caught.exception.details(), r"^schemes?(\[0\])?\.layers: ")
         for scheme in ("rope {} layers {}", "rope {} randomized {}"):
             with self.subTest(scheme), self.assertRaises(grpc.RpcError) as caught:
                 self.evaluate(f"pattern {{}} schemes {{ {scheme} }}")
             self.assertRegex(caught.exception.details(), r"^schemes\[0\]\.\w+: ")
 
-    # Endings.
+    # Cancellation, deadlines and limits.
 
-    def begun(self, **options):
-        """An endless evaluation that has said something."""
-        stream = self.client.stream(wire.EVALUATE, request_of(ENDLESS), **options)
+    def start_long(self, **options):
+        """Starts a long evaluation, and returns its stream after the first event."""
+        stream = self.client.stream(wire.EVALUATE, request_of(LONG), **options)
         next(stream)
         return stream
 
-    def test_cancelling_ends_the_work(self):
-        stream = self.begun()
+    def test_cancellation_stops_the_computation(self):
+        stream = self.start_long()
         self.assertEqual(self.daemon.metric("locus_evaluations_in_progress"), 1)
         stream.cancel()
-        self.await_idle()
-        before, start = self.daemon.cpu_seconds(), time.monotonic()
-        while time.monotonic() < start + 1:
-            self.daemon.http("/healthz")
-        # A thread that worked on would have added a second; asking costs a little.
+        self.assert_stops()
+        # A thread that still computes would use a second of CPU time. CPU time can only be
+        # measured over an interval, so that this test has to sleep.
+        before = self.daemon.cpu_seconds()
+        time.sleep(1)
         self.assertLess(self.daemon.cpu_seconds() - before, 0.5)
 
-    def test_deadline_brings_what_is_finished(self):
-        found = self.evaluate(ENDLESS, timeout=10 if SANITIZED else 3)
+    def test_deadline_returns_a_partial_summary(self):
+        found = self.evaluate(LONG, timeout=10 if SANITIZED else 3)
         self.assertTrue(found["summary"][0].partial)
         self.assertTrue(json.loads(found["summary"][0].manifest_json)["partial"])
-        self.await_idle()
+        self.assert_stops()
 
-    def test_one_too_many_is_sent_away(self):
-        stream = self.begun()
+    def test_rejects_evaluations_beyond_the_limit(self):
+        stream = self.start_long()
         with self.assertRaises(grpc.RpcError) as caught:
             self.evaluate(TINY)
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
         self.assertIn("RetryInfo", wire.details_of(caught.exception)[1])
         stream.cancel()
-        self.await_idle()
+        self.assert_stops()
 
-    def test_work_past_the_budget_is_refused_at_once(self):
+    def test_rejects_work_beyond_the_budget_at_once(self):
         text = "trained { copy {} training { step_count: 1000000 batch_size: 1024 } }"
         start = time.monotonic()
         with self.assertRaises(grpc.RpcError) as caught:
@@ -333,48 +332,46 @@ class EvaluationTest(unittest.TestCase):
         self.assertIn("max_evaluation_flops", error.details())
         self.assertIn("step_count", error.details())
 
-    def test_the_default_evaluation_of_every_task_fits_the_budget(self):
+    def test_default_evaluation_of_every_task_fits_the_budget(self):
         for task in ("ordering", "agreement", "text", "copy", "reverse", "recall", "retrofit"):
             stream = self.client.stream(wire.EVALUATE,
                                         request_of(f"trained {{ {task} {{}} }}"))
             with self.subTest(task):
                 self.assertEqual(next(stream).WhichOneof("event"), "progress")
             stream.cancel()
-            self.await_idle()
+            self.assert_stops()
 
-    def test_short_calls_are_answered_meanwhile(self):
-        stream = self.begun()
+    def test_short_calls_succeed_during_an_evaluation(self):
+        stream = self.start_long()
         request = wire.EncodeRequest(dim=8)
         request.scheme.rope.SetInParent()
         request.positions.range.count = 16
         for _ in range(50):
             self.client(wire.ENCODE, request, timeout=5)
         stream.cancel()
-        self.await_idle()
+        self.assert_stops()
 
 
 class EvaluationDrainTest(unittest.TestCase):
-    def test_drain_ends_an_evaluation_with_what_is_finished(self):
-        daemon = Daemon("--grace-seconds=4", *ALONE)
+    def test_drain_ends_a_long_evaluation_with_a_partial_summary(self):
+        daemon = Daemon("--grace-seconds=4", *FOREGROUND)
         client = wire.Client(daemon.grpc_port)
-        stream = client.stream(wire.EVALUATE, request_of(ENDLESS))
+        stream = client.stream(wire.EVALUATE, request_of(LONG))
         next(stream)
         daemon.terminate()
-        found = answers(stream)
+        found = events_of(stream)
         self.assertTrue(found["summary"][0].partial)
         self.assertEqual(stream.code(), grpc.StatusCode.OK)
         self.assertEqual(daemon.process.wait(20), 0)
         client.close()
 
     def test_drain_waits_for_a_short_evaluation(self):
-        with Daemon("--grace-seconds=60", *ALONE) as daemon:
+        with Daemon("--grace-seconds=60", *FOREGROUND) as daemon:
             client = wire.Client(daemon.grpc_port)
             stream = client.stream(wire.EVALUATE, request_of(TINY))
             next(stream)
-            stopper = threading.Thread(target=daemon.terminate)
-            stopper.start()
-            found = answers(stream)
-            stopper.join()
+            daemon.terminate()
+            found = events_of(stream)
             self.assertFalse(found["summary"][0].partial)
             self.assertEqual(daemon.process.wait(60), 0)
             client.close()

@@ -1,7 +1,7 @@
-"""Requests that a server must refuse: (name, method, request, code, field).
+"""Invalid and oversized requests: (name, method, request, code, field).
 
-`field` is the path that the refusal must name, in its message and in its details;
-None where the transport refuses before anyone could read a field.
+`code` is the status that the server must return. `field` is the field path that the message and
+the details of the status must name; None if the message need not begin with a field.
 """
 
 import grpc
@@ -24,7 +24,7 @@ def encode(name, text, code, field):
     return name, wire.ENCODE, text_format.Parse(text, wire.EncodeRequest()), code, field
 
 
-def wrong_schemes():
+def invalid_schemes():
     def scheme(name, text, field, code=INVALID, extra="dim: 8 "):
         return encode(name, f"scheme {{ {text} }} {RANGE}{extra}", code, f"scheme.{field}")
 
@@ -74,15 +74,15 @@ def wrong_schemes():
     return cases
 
 
-def wrong_sizes():
-    """A few dozen bytes that ask for a terabyte, or for nothing sensible."""
+def invalid_sizes():
+    """Small requests for terabytes of output, or with invalid sizes."""
     alibi, t5 = "scheme { alibi {} } ", "scheme { t5_bias {} } "
     return [
         encode("2^62 positions", f"{SINUSOIDAL}dim: 8 positions {{ range {{ count: {HUGE} }} }}",
                EXHAUSTED, None),
         encode("2^40 positions", f"{SINUSOIDAL}dim: 8 positions {{ range {{ count: {1 << 40} }} }}",
                EXHAUSTED, None),
-        encode("a gigabyte of answer",
+        encode("response of a gigabyte",
                SINUSOIDAL + "dim: 1024 positions { range { count: 262144 } }", EXHAUSTED, None),
         encode("width of 2^62", f"{SINUSOIDAL}{RANGE}dim: {HUGE}", EXHAUSTED, "dim"),
         encode("width of 2^31", f"{SINUSOIDAL}{RANGE}dim: {1 << 31}", EXHAUSTED, "dim"),
@@ -103,7 +103,7 @@ def wrong_sizes():
     ]
 
 
-def wrong_positions():
+def invalid_positions():
     def positions(name, text, field):
         return encode(name, f"{SINUSOIDAL}dim: 8 {text}", INVALID, field)
 
@@ -121,7 +121,7 @@ def wrong_positions():
     ]
 
 
-def wrong_tensors():
+def invalid_tensors():
     def tensor(name, text, field):
         return encode(name, f"{SINUSOIDAL}input {{ {text} }}", INVALID, f"input.{field}")
 
@@ -154,7 +154,7 @@ def wrong_tensors():
 
 
 def heads(q=(1, 2, 3, 4), k=None, v=None, dtypes=("FLOAT32",) * 3, scheme="none"):
-    """An Attend request, right unless told otherwise."""
+    """An Attend request with zeros of these shapes. The defaults are valid."""
     request = wire.AttendRequest()
     getattr(request.scheme, scheme).SetInParent()
     shapes = (q, k or q, v or k or q)
@@ -168,9 +168,9 @@ def attend(name, request, code, field, options=""):
     return f"attend: {name}", wire.ATTEND, request, code, field
 
 
-def wrong_heads():
+def invalid_heads():
     cases = [
-        attend("q alone", with_heads(heads(), "k", "v"), INVALID, "heads.k"),
+        attend("q alone", without_heads(heads(), "k", "v"), INVALID, "heads.k"),
         attend("types differ", heads(dtypes=("FLOAT32", "FLOAT64", "FLOAT32")), INVALID,
                "heads.k.dtype"),
         attend("integers", heads(dtypes=("INT64",) * 3), INVALID, "heads.q.dtype"),
@@ -183,7 +183,7 @@ def wrong_heads():
         attend("no key heads", heads(k=(1, 0, 3, 4)), INVALID, "heads.k.shape"),
         attend("width 0", heads(q=(1, 2, 3, 0)), INVALID, "heads.q.shape"),
         attend("embeddings in heads", heads(scheme="sinusoidal"), INVALID, "scheme"),
-        attend("causal bias in a call that is not", heads(scheme="alibi"), INVALID,
+        attend("causal bias without causal masking", heads(scheme="alibi"), INVALID,
                "scheme.alibi.symmetric"),
         attend("odd head", heads(q=(1, 1, 2, 3), scheme="rope"), INVALID, "scheme.rope.rotary_dim"),
         attend("2^40 empty heads", hollow(heads=1 << 40), INVALID, "heads.q.shape"),
@@ -197,14 +197,14 @@ def wrong_heads():
     return cases + [attend("neither heads nor module", empty, INVALID, "heads")]
 
 
-def with_heads(request, *missing):
+def without_heads(request, *missing):
     for name in missing:
         request.heads.ClearField(name)
     return request
 
 
 def hollow(batch=1, heads=1, queries=0):
-    """No elements, and so no bytes, but astronomic extents."""
+    """An Attend request whose tensors have huge extents but no elements, and so no bytes."""
     request = wire.AttendRequest()
     request.scheme.none.SetInParent()
     for name in "qkv":
@@ -214,7 +214,7 @@ def hollow(batch=1, heads=1, queries=0):
     return request
 
 
-def wrong_options():
+def invalid_options():
     def option(name, text, field):
         return attend(name, heads(), INVALID, f"options.{field}", text)
 
@@ -225,8 +225,8 @@ def wrong_options():
         option("scale inf", "scale: -inf", "scale"),
         option("negative softcap", "softcap: -2", "softcap"),
         option("softcap nan", "softcap: nan", "softcap"),
-        option("offset past everything", f"query_offset: {2 ** 63 - 1}", "query_offset"),
-        option("offset before everything", f"query_offset: {-2 ** 63}", "query_offset"),
+        option("offset of the largest int64", f"query_offset: {2 ** 63 - 1}", "query_offset"),
+        option("offset of the smallest int64", f"query_offset: {-2 ** 63}", "query_offset"),
         option("two offsets", "query_offset: 1 bottom_right: true", "bottom_right"),
         option("mask that does not broadcast", f"mask {{ {bools} shape: 5 }}", "mask.shape"),
         option("mask of five axes",
@@ -251,23 +251,23 @@ def module(name, text, code, field):
     return f"module: {name}", wire.ATTEND, request, code, f"module.{field}" if field else None
 
 
-def wrong_modules():
-    words = 'tokens: "a" tokens: "b" '
+def invalid_modules():
+    tokens = 'tokens: "a" tokens: "b" '
     x = 'x { dtype: DATA_TYPE_FLOAT32 shape: 1 shape: 2 shape: 3 data: "' + r"\000" * 24 + '" } '
     return [
-        module("neither x nor words", "", INVALID, "x"),
-        module("x and words", x + words, INVALID, "x"),
+        module("neither x nor tokens", "", INVALID, "x"),
+        module("x and tokens", x + tokens, INVALID, "x"),
         module("x of two axes", f"x {{ {FLOATS_2X3} }}", INVALID, "x.shape"),
         module("heads that do not divide", x + "head_count: 2", INVALID, "head_count"),
         module("negative heads", x + "head_count: -1", INVALID, "head_count"),
         module("2^62 heads", f"{x}head_count: {HUGE}", INVALID, "head_count"),
-        module("negative width", words + "dim: -8", INVALID, "dim"),
+        module("negative width", tokens + "dim: -8", INVALID, "dim"),
         module("2^60 tokens of no batch",
                f"x {{ dtype: DATA_TYPE_FLOAT32 shape: 0 shape: {1 << 60} shape: 8 }}", INVALID,
                "x.shape"),
-        module("a gigabyte of drawn weights", words + "dim: 16000", EXHAUSTED, "dim"),
-        module("width of 2^20", f"{words}dim: {1 << 20}", EXHAUSTED, None),
-        module("width of 2^62", f"{words}dim: {HUGE}", EXHAUSTED, None),
+        module("a gigabyte of drawn weights", tokens + "dim: 16000", EXHAUSTED, "dim"),
+        module("width of 2^20", f"{tokens}dim: {1 << 20}", EXHAUSTED, None),
+        module("width of 2^62", f"{tokens}dim: {HUGE}", EXHAUSTED, None),
         module("weights of another size", f"{x}weights {{ wq {{ {FLOATS_2X3} }} wk {{ {FLOATS_2X3} "
                f"}} wv {{ {FLOATS_2X3} }} wo {{ {FLOATS_2X3} }} }}", INVALID, "weights.wq.shape"),
         module("some weights", x + "weights {}", INVALID, "weights.wq"),
@@ -284,7 +284,7 @@ def check(name, text, code, field):
     return f"check: {name}", wire.CHECK_PROPERTIES, request, code, field
 
 
-def wrong_evaluations():
+def invalid_evaluations():
     def trained(name, text, field, code=INVALID):
         return evaluate(name, f"trained {{ {text} }}", code, field)
 
@@ -295,7 +295,7 @@ def wrong_evaluations():
         return trained(name, f"copy {{}} training {{ {text} }}", f"trained.training.{field}")
 
     return [
-        evaluate("nothing", "", INVALID, "pattern"),
+        evaluate("empty request", "", INVALID, "pattern"),
         trained("no task", "", "trained.ordering"),
         evaluate("train_length of 2^62", f"pattern {{}} train_length: {HUGE}", INVALID,
                  "train_length"),
@@ -348,32 +348,33 @@ def wrong_evaluations():
         check("empty scheme", "schemes {}", INVALID, "schemes[0]"),
         check("base nan", "schemes { none {} } schemes { rope { base: nan } }", INVALID,
               "schemes[1].rope.base"),
-        ("evaluate: no message at all", wire.EVALUATE, b"\xff" * 40, INVALID, "request"),
+        ("evaluate: not a message", wire.EVALUATE, b"\xff" * 40, INVALID, "request"),
     ]
 
 
-def wrong_bytes():
-    """What no library would write."""
+def invalid_bytes():
+    """Bytes that a Protobuf library would not write, unknown methods, and messages whose parsed
+    form is many times larger than their bytes."""
     bad_text = wire.AttendRequest()
     bad_text.scheme.none.SetInParent()
     bad_text.module.tokens.append("ZZ")
     not_utf8 = bad_text.SerializeToString().replace(b"ZZ", b"\xff\xfe")
-    groups = b"\x7b" * 100000  # field 15 begins a group, again and again
+    groups = b"\x7b" * 100000  # nested groups of field 15
     return [
-        ("no message at all", wire.ENCODE, b"\xff" * 40, INVALID, "request"),
-        ("cut in the middle", wire.ATTEND, heads().SerializeToString()[:-5], INVALID, "request"),
+        ("not a message", wire.ENCODE, b"\xff" * 40, INVALID, "request"),
+        ("truncated message", wire.ATTEND, heads().SerializeToString()[:-5], INVALID, "request"),
         ("not UTF-8", wire.ATTEND, not_utf8, INVALID, "request"),
-        ("groups in groups", wire.ENCODE, groups, INVALID, "request"),
+        ("nested groups", wire.ENCODE, groups, INVALID, "request"),
         ("a length past the end", wire.ENCODE, b"\x2a\xff\xff\xff\xff\x07abc", INVALID, "request"),
-        ("no such method", "/locus.v1.EncodingService/NoSuchMethod", b"", UNIMPLEMENTED, None),
-        ("no such service", "/locus.v1.NoSuchService/Encode", b"", UNIMPLEMENTED, None),
+        ("unknown method", "/locus.v1.EncodingService/NoSuchMethod", b"", UNIMPLEMENTED, None),
+        ("unknown service", "/locus.v1.NoSuchService/Encode", b"", UNIMPLEMENTED, None),
         ("20 million ids", wire.ENCODE, many_ids(20_000_000), EXHAUSTED, "request"),
-        ("four million empty words", wire.ATTEND, many_words(4_000_000), EXHAUSTED, "request"),
+        ("four million empty tokens", wire.ATTEND, many_tokens(4_000_000), EXHAUSTED, "request"),
     ]
 
 
-def many_words(count):
-    """Empty strings: 2 bytes each on the wire, dozens in memory."""
+def many_tokens(count):
+    """A request with empty tokens: 2 bytes each when serialized, dozens of bytes in memory."""
     request = wire.AttendRequest()
     request.scheme.none.SetInParent()
     request.module.tokens.extend([""] * count)
@@ -381,13 +382,13 @@ def many_words(count):
 
 
 def many_ids(count):
-    """A byte each on the wire, eight in memory."""
+    """A request with position ids: one byte each when serialized, eight bytes in memory."""
     request = wire.EncodeRequest(dim=2)
     request.scheme.none.SetInParent()
     request.positions.ids.SetInParent()
-    ids = b"\x0a" + varint(count) + b"\x01" * count          # PositionIds.ids, packed
-    kind = b"\x12" + varint(len(ids)) + ids                  # Positions.ids
-    return request.SerializeToString() + b"\x12" + varint(len(kind)) + kind
+    packed = b"\x0a" + varint(count) + b"\x01" * count  # PositionIds.ids
+    ids = b"\x12" + varint(len(packed)) + packed        # Positions.ids
+    return request.SerializeToString() + b"\x12" + varint(len(ids)) + ids
 
 
 def varint(value):
@@ -399,5 +400,6 @@ def varint(value):
 
 
 def all_requests():
-    return (wrong_schemes() + wrong_sizes() + wrong_positions() + wrong_tensors() + wrong_heads()
-            + wrong_options() + wrong_modules() + wrong_evaluations() + wrong_bytes())
+    return (invalid_schemes() + invalid_sizes() + invalid_positions() + invalid_tensors()
+            + invalid_heads() + invalid_options() + invalid_modules() + invalid_evaluations()
+            + invalid_bytes())

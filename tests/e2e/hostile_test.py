@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Hostile requests are refused quickly and clearly, and cost nothing."""
+"""Invalid and oversized requests fail quickly, with a clear error, and without memory growth."""
 
 import time
 import unittest
@@ -9,12 +9,14 @@ import numpy as np
 
 import wire
 from daemon import SANITIZED, Daemon
-from hostile_requests import EXHAUSTED, INVALID, UNIMPLEMENTED, all_requests, heads, many_words
+from hostile_requests import EXHAUSTED, INVALID, UNIMPLEMENTED, all_requests, heads, many_tokens
 
-REFUSAL_SECONDS = 2
-# What a refusal may cost beyond the request itself, and all of them together.
+MAX_ERROR_SECONDS = 2
+# Limit of the memory growth during one invalid request, beyond four times its size.
 PEAK_BYTES = 32 << 20
+# Limit of the memory growth that remains after all invalid requests.
 LEAK_BYTES = 64 << 20
+# Error messages must not contain paths, source locations, addresses or C++ names.
 SECRETS = ("/work", "/home", "/usr", ".cc:", "0x", "std::", "absl::")
 
 
@@ -25,7 +27,7 @@ def size_of(request):
 class HostileTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        # A small budget, so that a test of limits needs no large machine.
+        # The memory budget is small, so that the test also runs on a small machine.
         cls.daemon = Daemon("--log-calls=false", "--memory-budget-bytes=1GiB",
                             "--max-message-bytes=128MiB")
         cls.addClassCleanup(cls.daemon.stop)
@@ -33,11 +35,12 @@ class HostileTest(unittest.TestCase):
         cls.addClassCleanup(cls.client.close)
         cls.client(wire.ATTEND, heads())
 
-    def refusal(self, path, request, **options):
+    def error_of(self, path, request, **options):
+        """Makes a call that must fail soon, and returns the error."""
         start = time.monotonic()
         with self.assertRaises(grpc.RpcError) as caught:
             self.client(path, request, timeout=10, **options)
-        self.assertLess(time.monotonic() - start, REFUSAL_SECONDS)
+        self.assertLess(time.monotonic() - start, MAX_ERROR_SECONDS)
         return caught.exception
 
     def check_message(self, error, field):
@@ -60,82 +63,83 @@ class HostileTest(unittest.TestCase):
             self.assertTrue(violation.description)
         if error.code() == EXHAUSTED:
             self.assertTrue(details["QuotaFailure"].violations)
-            # Out of memory is the last net; the refusal must come before it.
+            # The memory budget is the last limit. A more specific limit must apply before it.
             self.assertNotIn(info.metadata["limit"], ("", "memory"))
 
-    def check_refused(self, path, request, code, field):
-        error = self.refusal(path, request)
+    def check_fails(self, path, request, code, field):
+        error = self.error_of(path, request)
         self.assertEqual(error.code(), code, error.details())
         self.check_message(error, field)
         if code != UNIMPLEMENTED:
             self.check_details(error, field)
 
-    def assert_memory_comes_back(self, before):
-        """Freed after the answer is sent, so that it may take a moment to show."""
-        end = time.monotonic() + REFUSAL_SECONDS
+    def assert_memory_is_released(self, before):
+        """Asserts that the memory returns to its size before, within a moment: the server frees
+        memory after it has sent the response."""
+        end = time.monotonic() + MAX_ERROR_SECONDS
         while self.daemon.memory("VmRSS") - before > LEAK_BYTES and time.monotonic() < end:
             self.daemon.http("/healthz")
         if not SANITIZED:
             self.assertLess(self.daemon.memory("VmRSS") - before, LEAK_BYTES)
 
-    def test_libraries_write_no_lines_of_their_own(self):
+    def test_libraries_write_nothing_to_the_log(self):
         _, path, request, *_ = next(r for r in all_requests() if r[0] == "not UTF-8")
-        self.refusal(path, request)
+        self.error_of(path, request)
         self.client(wire.ATTEND, heads())
-        self.assertEqual(self.daemon.log.others(), [])
+        self.assertEqual(self.daemon.log.other_lines(), [])
 
-    def test_each_is_refused_and_none_costs_memory(self):
+    def test_every_request_fails_without_memory_growth(self):
         before = self.daemon.memory("VmRSS")
         for name, path, request, code, field in all_requests():
             with self.subTest(name):
-                self.daemon.forget_peak()
+                self.daemon.reset_peak_memory()
                 start = self.daemon.memory("VmRSS")
-                self.check_refused(path, request, code, field)
+                self.check_fails(path, request, code, field)
                 peak = self.daemon.memory("VmHWM") - start
                 if not SANITIZED:
                     self.assertLess(peak, PEAK_BYTES + 4 * size_of(request))
-        self.assert_memory_comes_back(before)
+        self.assert_memory_is_released(before)
         self.assertTrue(self.daemon.alive())
         self.client(wire.ATTEND, heads())
 
-    def test_there_are_many_of_them(self):
+    def test_requests_are_many_and_have_unique_names(self):
         names = [name for name, *_ in all_requests()]
         self.assertGreater(len(names), 100)
         self.assertEqual(len(names), len(set(names)))
 
-    def test_compressed_request_is_refused(self):
-        """A bomb is small on the wire, and gRPC inflates before it measures."""
+    def test_rejects_compressed_requests(self):
+        """gRPC inflates a message before it checks the size, so that a small one could expand to
+        a large one."""
         bomb = heads(q=(1, 1, 4096, 1024))
-        error = self.refusal(wire.ATTEND, bomb, compression=grpc.Compression.Gzip)
+        error = self.error_of(wire.ATTEND, bomb, compression=grpc.Compression.Gzip)
         self.assertEqual(error.code(), UNIMPLEMENTED)
         self.client(wire.ATTEND, heads())
 
-    def test_message_past_the_limit_is_refused(self):
-        error = self.refusal(wire.ENCODE, bytes(129 << 20))
+    def test_rejects_messages_beyond_the_limit(self):
+        error = self.error_of(wire.ENCODE, bytes(129 << 20))
         self.assertEqual(error.code(), EXHAUSTED)
         self.client(wire.ATTEND, heads())
 
-    def test_together_they_do_no_harm_either(self):
-        """All of them at once, with good calls in between that must not suffer."""
+    def test_valid_calls_succeed_beside_concurrent_invalid_calls(self):
         hostile = [r for r in all_requests() if size_of(r[2]) < 1 << 20]
         futures = [(name, self.client.method(path).future(request, timeout=30), code)
                    for name, path, request, code, _ in hostile * 3]
-        good = [self.client.method(wire.ATTEND).future(heads(), timeout=30) for _ in range(20)]
-        for future in good:
+        valid = [self.client.method(wire.ATTEND).future(heads(), timeout=30) for _ in range(20)]
+        for future in valid:
             self.assertEqual(wire.array(future.result().output).shape, (1, 2, 3, 4))
         for name, future, code in futures:
             self.assertEqual(future.code(), code, name)
 
-    def test_memory_of_many_small_parts_comes_back(self):
-        """2 MB that parse to 50 MB, refused for the answer they would need."""
-        request = many_words(1_000_000)
+    def test_memory_of_many_small_elements_is_released(self):
+        """The request of 2 MB takes 50 MB when parsed. It fails because its response would be too
+        large."""
+        request = many_tokens(1_000_000)
         before = self.daemon.memory("VmRSS")
         for _ in range(6):
-            self.check_refused(wire.ATTEND, request, EXHAUSTED, "response")
-        self.assert_memory_comes_back(before)
+            self.check_fails(wire.ATTEND, request, EXHAUSTED, "response")
+        self.assert_memory_is_released(before)
 
-    def test_values_that_are_not_numbers_stay_where_they_are(self):
-        """NaN and infinity are numbers of the type, not a reason to refuse or to crash."""
+    def test_nan_values_propagate_to_the_output(self):
         request = heads(q=(1, 2, 3, 4))
         request.heads.v.CopyFrom(wire.tensor(np.full((1, 2, 3, 4), np.nan)))
         self.assertTrue(np.isnan(wire.array(self.client(wire.ATTEND, request).output)).all())

@@ -1,5 +1,7 @@
-// library_calls ADDRESS COUNT: that many calls, one after the other, by one
-// client of the library. Exits with 1 at the first that fails.
+// Usage: library_calls ADDRESS COUNT
+//
+// Makes COUNT sequential calls through one locus::client::Client. Exits with 1
+// at the first call that fails.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Connections, streams, metadata and messages have limits, and what callers write stays quoted."""
+"""Limits of connections, streams, metadata and messages, and escaping of client text in logs."""
 
 import json
 import os
@@ -17,8 +17,9 @@ from daemon import LOCUSD, SANITIZED, Daemon
 from methods import registered_methods
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
+# The HTTP/2 connection preface and an empty SETTINGS frame.
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\x00\x00\x00\x04\x00\x00\x00\x00\x00"
-MAX_CONCURRENT_STREAMS, MAX_HEADER_LIST_SIZE = 3, 6
+MAX_CONCURRENT_STREAMS, MAX_HEADER_LIST_SIZE = 3, 6  # identifiers of HTTP/2 settings
 
 
 def connect(daemon):
@@ -26,7 +27,7 @@ def connect(daemon):
 
 
 def settings_of(connection):
-    """The numbers of a server's first HTTP/2 frame."""
+    """The values in the server's SETTINGS frame, as {identifier: value}."""
     connection.sendall(PREFACE)
     head = connection.recv(9, socket.MSG_WAITALL)
     size = int.from_bytes(head[:3], "big")
@@ -36,7 +37,7 @@ def settings_of(connection):
 
 
 def header(name, value):
-    """HPACK's longest and simplest form."""
+    """A header in HPACK, as a literal without indexing and without Huffman coding."""
     def text(characters):
         size = len(characters)
         out = bytearray([min(size, 127)])
@@ -51,8 +52,8 @@ def header(name, value):
     return b"\0" + text(name) + text(value)
 
 
-def is_hung_up_on(connection):
-    """Whether the server closes at once; one that is let in hears its settings."""
+def is_closed(connection):
+    """Whether the server closes the connection at once instead of sending its settings."""
     try:
         connection.sendall(PREFACE)
         return connection.recv(1) == b""
@@ -72,49 +73,51 @@ class LimitsTest(unittest.TestCase):
         return client
 
     def await_metric(self, daemon, name, value):
+        """Waits until a metric has this value."""
         deadline = time.monotonic() + 20
         while daemon.metric(name) != value:
             self.assertLess(time.monotonic(), deadline, daemon.http("/metrics")[1])
-            time.sleep(0.02)
+            time.sleep(0.02)  # Metrics can only be polled.
 
-    def test_connections(self):
+    def test_connections_beyond_the_limit_are_closed(self):
         daemon = self.daemon("--max-connections=3")
-        held = [connect(daemon) for _ in range(3)]
-        for connection in held:
-            self.assertFalse(is_hung_up_on(connection))
+        connections = [connect(daemon) for _ in range(3)]
+        for connection in connections:
+            self.assertFalse(is_closed(connection))
         self.assertEqual(daemon.metric("locus_connections"), 3)
         for _ in range(2):
-            with connect(daemon) as more:
-                self.assertTrue(is_hung_up_on(more))
-        self.assertEqual(daemon.metric("locus_connections_refused_total"), 2)
-        # Who leaves makes room.
-        held.pop().close()
+            with connect(daemon) as excess:
+                self.assertTrue(is_closed(excess))
+        self.assertEqual(daemon.metric("locus_connections_rejected_total"), 2)
+        # A connection that is closed makes room for another.
+        connections.pop().close()
         self.await_metric(daemon, "locus_connections", 2)
-        self.assertEqual(len(self.client(daemon)(
-            wire.LIST_SCHEMES, wire.ListSchemesRequest()).schemes) > 0, True)
+        listed = self.client(daemon)(wire.LIST_SCHEMES, wire.ListSchemesRequest())
+        self.assertTrue(listed.schemes)
         self.assertEqual(daemon.metric("locus_connections_accepted_total"), 4)
-        for connection in held:
+        for connection in connections:
             connection.close()
 
-    def test_a_flood_of_connections_does_not_end_the_listening(self):
-        """gRPC 1.51 alone stops accepting once descriptors are out."""
+    def test_accepts_connections_after_a_flood(self):
+        """The listener of gRPC 1.51 stops accepting once file descriptors run out."""
         daemon = self.daemon("--max-connections=50")
         flood = [connect(daemon) for _ in range(400)]
-        self.await_metric(daemon, "locus_connections_refused_total", 350)
+        self.await_metric(daemon, "locus_connections_rejected_total", 350)
         for connection in flood:
             connection.close()
         self.await_metric(daemon, "locus_connections", 0)
         self.client(daemon)(wire.LIST_SCHEMES, wire.ListSchemesRequest())
 
-    def test_more_connections_than_descriptors_are_not_promised(self):
+    def test_rejects_max_connections_above_the_descriptor_limit(self):
         done = subprocess.run(
             ["sh", "-c", 'ulimit -n 1000 && exec "$0" "$@"', LOCUSD, "--listen=127.0.0.1:0",
              "--http=", "--max-connections=500"],
             capture_output=True, text=True, timeout=30, check=False)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("(ulimit -n) allow 308", done.stderr)
+        self.assertIn("--max-connections", done.stderr)
+        self.assertRegex(done.stderr, r"ulimit -n.*\b308\b")
 
-    def test_who_says_nothing_is_hung_up_on(self):
+    def test_connection_without_a_handshake_is_closed(self):
         daemon = self.daemon()
         with connect(daemon) as silent:
             silent.settimeout(60)
@@ -124,7 +127,7 @@ class LimitsTest(unittest.TestCase):
             self.assertLess(time.monotonic() - start, 40)
         self.await_metric(daemon, "locus_connections", 0)
 
-    def test_an_unused_connection_is_closed(self):
+    def test_idle_connection_is_closed(self):
         daemon = self.daemon("--max-connection-idle-seconds=1")
         with connect(daemon) as idle:
             settings_of(idle)
@@ -132,14 +135,14 @@ class LimitsTest(unittest.TestCase):
             while idle.recv(4096):
                 pass
 
-    def test_streams_and_metadata_are_announced(self):
+    def test_announces_limits_of_streams_and_metadata(self):
         daemon = self.daemon("--max-streams=7", "--max-metadata-bytes=4KiB")
         with connect(daemon) as connection:
             settings = settings_of(connection)
         self.assertEqual(settings[MAX_CONCURRENT_STREAMS], 7)
         self.assertEqual(settings[MAX_HEADER_LIST_SIZE], 4096)
 
-    def test_metadata(self):
+    def test_rejects_metadata_beyond_the_limit(self):
         daemon = self.daemon()
         client = self.client(daemon)
         request = wire.ListSchemesRequest()
@@ -147,25 +150,25 @@ class LimitsTest(unittest.TestCase):
         with self.assertRaises(grpc.RpcError) as caught:
             client(wire.LIST_SCHEMES, request, metadata=(("x-note", "a" * 40000),))
         self.assertEqual(caught.exception.code(), EXHAUSTED)
-        # Now and then gRPC closes the connection of whoever does this.
+        # gRPC sometimes closes the connection after such a call, so that another one is used.
         with grpc.insecure_channel(f"127.0.0.1:{daemon.grpc_port}",
                                    options=[("grpc.use_local_subchannel_pool", 1)]) as another:
             another.unary_unary(wire.LIST_SCHEMES)(b"", timeout=10)
 
-    def test_messages(self):
+    def test_rejects_messages_beyond_the_limit(self):
         client = self.client(self.daemon("--max-message-bytes=1MiB"))
         with self.assertRaises(grpc.RpcError) as caught:
             client(wire.ENCODE, bytes(1 << 21))
         self.assertEqual(caught.exception.code(), EXHAUSTED)
 
-    def test_headers_that_made_grpc_abort(self):
-        """As CVE-2023-1428 has them: one that is wrong, and then more than may be."""
+    def test_survives_headers_that_abort_unpatched_grpc(self):
+        """CVE-2023-1428: an invalid header, followed by more metadata than the limit."""
         daemon = self.daemon()
-        usual = [(":method", "POST"), (":path", wire.LIST_SCHEMES), (":authority", "x"),
+        valid = [(":method", "POST"), (":path", wire.LIST_SCHEMES), (":authority", "x"),
                  ("content-type", "application/grpc")]
-        for wrong in ([(":scheme", "http"), ("te", "x")], [(":scheme", "x"), ("te", "trailers")],
-                      [(":scheme", "http"), ("te", "trailers"), ("grpclb_client_stats", "x")]):
-            block = b"".join(header(*h) for h in (*usual, *wrong, ("x-note", "a" * 60000)))
+        for invalid in ([(":scheme", "http"), ("te", "x")], [(":scheme", "x"), ("te", "trailers")],
+                        [(":scheme", "http"), ("te", "trailers"), ("grpclb_client_stats", "x")]):
+            block = b"".join(header(*h) for h in (*valid, *invalid, ("x-note", "a" * 60000)))
             with connect(daemon) as connection:
                 settings_of(connection)
                 parts = [block[i:i + 16000] for i in range(0, len(block), 16000)]
@@ -179,11 +182,11 @@ class LimitsTest(unittest.TestCase):
                         pass
                 except (TimeoutError, ConnectionError):
                     pass
-            self.assertTrue(daemon.alive(), wrong)
+            self.assertTrue(daemon.alive(), invalid)
         self.client(daemon)(wire.LIST_SCHEMES, wire.ListSchemesRequest())
 
-    def test_a_binary_header_that_is_none_ends_its_connection_and_no_other(self):
-        """As SECURITY.md says of this gRPC, for whoever puts a proxy before it."""
+    def test_invalid_binary_header_closes_only_its_connection(self):
+        """gRPC closes the whole connection, which matters for proxies; see SECURITY.md."""
         daemon = self.daemon()
         client = self.client(daemon)
         client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
@@ -202,7 +205,7 @@ class LimitsTest(unittest.TestCase):
                 pass
         client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
 
-    def test_a_message_that_inflates_is_not_inflated(self):
+    def test_rejects_compressed_messages_without_inflating_them(self):
         daemon = self.daemon("--max-message-bytes=1MiB")
         client = self.client(daemon)
         client(wire.LIST_SCHEMES, wire.ListSchemesRequest())
@@ -218,13 +221,13 @@ class LimitsTest(unittest.TestCase):
         if not SANITIZED:
             self.assertLess(daemon.memory("VmHWM") - before, 32 << 20)
 
-    def test_what_callers_write_stays_quoted(self):
-        """Ids, traces, paths, words and names of services, in logs and in metrics."""
+    def test_client_text_is_escaped_in_logs_and_absent_from_metrics(self):
+        """Covers request ids, trace contexts, method paths, tokens and service names."""
         daemon = self.daemon()
         client = self.client(daemon)
         evil = '"}{\\"injected\\":1,"level":"fatal'
-        marks = (("x-request-id", "injected" + evil), ("traceparent", evil + "injected"),
-                 ("user-agent", "injected"), ("x-note-bin", b"\n{\"injected\":1}\n\x00\xff"))
+        metadata = (("x-request-id", "injected" + evil), ("traceparent", evil + "injected"),
+                    ("user-agent", "injected"), ("x-note-bin", b"\n{\"injected\":1}\n\x00\xff"))
         request = wire.AttendRequest()
         request.module.tokens.extend(["injected\n{\"level\":\"fatal\"}", "a\x1b[31m\u2028b"])
         request.scheme.sinusoidal.base = -1
@@ -233,14 +236,14 @@ class LimitsTest(unittest.TestCase):
                     ("/injected\"service/Method", b""), ("/injected/\\u000a{}", b"\n")]
         for path, message in requests:
             try:
-                client(path, message, metadata=marks)
+                client(path, message, metadata=metadata)
             except grpc.RpcError:
                 pass
         for path in ('/injected"%0a{"a":1}', "/metrics/injected", "/metrics?injected=1"):
             with socket.create_connection(("127.0.0.1", daemon.http_port), 10) as connection:
                 connection.sendall(f"GET {path} HTTP/1.1\r\nHost: injected\r\n\r\n".encode())
-                answer = connection.makefile("rb").read()
-                self.assertNotIn(b"injected", answer.split(b"\r\n\r\n")[0])
+                response = connection.makefile("rb").read()
+                self.assertNotIn(b"injected", response.split(b"\r\n\r\n")[0])
         self.assertNotIn("injected", daemon.http("/metrics")[1])
         self.assertEqual(daemon.stop(), 0)
         lines = daemon.log.text().splitlines()
@@ -250,22 +253,23 @@ class LimitsTest(unittest.TestCase):
             self.assertIn(entry["level"], ("info", "warning", "error"))
             self.assertTrue(line.isprintable(), line)
         calls = [e for e in map(json.loads, lines) if e["event"] == "call"]
-        self.assertEqual([e["request_id"] for e in calls], [marks[0][1]] * 2)
+        self.assertEqual([e["request_id"] for e in calls], [metadata[0][1]] * 2)
         self.assertFalse(any("traceparent" in e for e in calls))
 
 
 class HttpPortTest(unittest.TestCase):
-    """Clients that say nothing, or never end, keep nobody else from an answer."""
+    """HTTP clients that are silent or slow do not delay others."""
 
-    def silent(self, daemon, count, said=b""):
+    def open_silent(self, daemon, count, sent=b""):
+        """Opens connections that send these bytes and then nothing more."""
         for _ in range(count):
             connection = socket.create_connection(("127.0.0.1", daemon.http_port), 10)
             self.addCleanup(connection.close)
-            connection.sendall(said)
+            connection.sendall(sent)
 
-    def slow(self, daemon, count=10):
-        """Of so many answers to each path, what all but two take at most: the machine
-        may have been elsewhere."""
+    def max_latency(self, daemon, count=10):
+        """The largest latency of `count` requests to each path, in seconds. The two slowest are
+        ignored, because the machine may have stalled."""
         times = []
         for path in ("/healthz", "/readyz", "/metrics") * count:
             start = time.monotonic()
@@ -273,30 +277,30 @@ class HttpPortTest(unittest.TestCase):
             times.append(time.monotonic() - start)
         return sorted(times)[-3]
 
-    def test_answers_at_once_beside_silent_connections(self):
-        for said in (b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: "):
+    def test_responds_at_once_beside_silent_connections(self):
+        for sent in (b"", b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Slow: "):
             with Daemon() as daemon:
-                self.silent(daemon, 256, said)
-                self.assertLess(self.slow(daemon), 5 if SANITIZED else 0.1)
+                self.open_silent(daemon, 256, sent)
+                self.assertLess(self.max_latency(daemon), 5 if SANITIZED else 0.1)
 
-    def test_silent_connections_take_few_descriptors_and_end(self):
+    def test_silent_connections_use_few_descriptors_and_are_closed(self):
         with Daemon() as daemon:
-            self.silent(daemon, 300)
+            self.open_silent(daemon, 300)
             daemon.http("/healthz")
             self.assertLess(daemon.metric("process_open_fds"), 300)
             deadline = time.monotonic() + 20
             while daemon.metric("process_open_fds") > 60:
                 self.assertLess(time.monotonic(), deadline)
-                time.sleep(0.1)
+                time.sleep(0.1)  # Metrics can only be polled.
 
-    def test_who_reads_nothing_keeps_nobody_waiting(self):
+    def test_clients_that_do_not_read_do_not_delay_others(self):
         with Daemon() as daemon:
-            self.silent(daemon, 64, b"GET /metrics HTTP/1.1\r\n\r\n" + b"x" * 100000)
-            self.assertLess(self.slow(daemon), 5 if SANITIZED else 0.1)
+            self.open_silent(daemon, 64, b"GET /metrics HTTP/1.1\r\n\r\n" + b"x" * 100000)
+            self.assertLess(self.max_latency(daemon), 5 if SANITIZED else 0.1)
 
 
 class UnixSocketTest(unittest.TestCase):
-    def test_the_name_of_a_socket_deceives_nobody_in_the_log(self):
+    def test_socket_name_is_escaped_in_the_log(self):
         with tempfile.TemporaryDirectory() as folder:
             address = f"unix:{folder}/\u202egol\u2028{{\u0085\u009b31m\u2066"
             with Daemon(f"--listen={address}") as daemon:
@@ -304,13 +308,13 @@ class UnixSocketTest(unittest.TestCase):
                 self.assertTrue(line.isprintable(), line)
                 self.assertEqual(json.loads(line)["listen"], address)
 
-    def test_serves_on_a_socket_and_removes_it(self):
+    def test_serves_on_a_unix_socket_and_removes_it(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "locus.sock")
-            # What a server that was killed has left.
-            left = socket.socket(socket.AF_UNIX)
-            left.bind(path)
-            left.close()
+            # A stale socket, as a killed server leaves it.
+            stale = socket.socket(socket.AF_UNIX)
+            stale.bind(path)
+            stale.close()
             with Daemon(f"--listen=unix:{path}") as daemon:
                 with grpc.insecure_channel(f"unix:{path}") as channel:
                     channel.unary_unary(wire.LIST_SCHEMES)(b"", timeout=10)

@@ -1,20 +1,21 @@
 #!/usr/bin/env python3
-"""Far more calls than a server can do: what is still done, and how soon?
+"""Measures goodput and latency of a server at 2 and 10 times its capacity.
 
     LOCUSD=build/release/locusd LOCUS=build/release/locus tests/e2e/overload_bench.py [OPTIONS]
 
-Finds the peak (callers that wait for their answers), then offers 2 and 10 times
-as much in an open loop, and measures meanwhile: goodput, the latency of the calls
-that were admitted, the server's memory and processor time, and how soon health
-and metrics answer; after it, how long until a call takes what it took before.
-What machines can do varies from minute to minute where others use them, too: the
-peak that goodput is compared with is the mean of that before and that after. How the
-server spends its processor time varies less: "workers" is what the threads that handle
-calls have of it, in the storm and at the peaks. The rest goes to taking calls in, and
-to those that are turned away or give up.
+Measures the peak throughput with a closed loop, then offers 2 and 10 times that rate
+in an open loop. During the overload it measures goodput, the latency of admitted
+calls, the memory and CPU time of the server, and the latency of health checks and
+GET /metrics; after the overload, the time until small calls are as fast as before.
 
-With two processors or more the server has one of its own, and the callers
-another: on one they would take from each other what is to be measured.
+The speed of a shared machine varies from minute to minute. Goodput is therefore
+relative to the mean of the peaks before and after the overload. The share of the CPU
+time that the server spends in threads that handle calls varies less; it is printed as
+"workers", during the overload and at the peaks. The remaining CPU time goes to accepting
+calls and to calls that are rejected or cancelled.
+
+On a machine with two or more processors, the server runs on the first processor and the
+clients run on the others, so that they do not compete for CPU time.
 """
 
 import argparse
@@ -32,25 +33,31 @@ from daemon import Daemon
 from overload_test import small_request
 
 LOCUS = os.environ.get("LOCUS", "locus")
-# What a call costs the server: a fifth of a millisecond, most of it gRPC's; about
-# one, with a request of a few bytes and with one of 192 KiB; tens.
+# Arguments of `locus load` for each case.
 CASES = {
+    # A fifth of a millisecond per call, most of it in gRPC.
     "tiny": ("encode",),
+    # About a millisecond, with a request of a few bytes.
     "middle": ("check-properties", "--scheme", "rope"),
+    # About a millisecond, with a request of 192 KiB.
     "attend": ("attend", "--length", "256", "--heads", "1"),
+    # Tens of milliseconds.
     "large": ("attend", "--length", "1024", "--heads", "8"),
 }
-GOODPUT, ANSWER_SECONDS, RECOVERY_SECONDS = 0.9, 0.1, 1.0
-QUEUE_SECONDS = 2.0  # locusd's --max-queue-seconds
+MIN_GOODPUT = 0.9
+MAX_PROBE_SECONDS = 0.1  # p99 of health checks and of GET /metrics
+MAX_RECOVERY_SECONDS = 1.0
+MAX_QUEUE_SECONDS = 2.0  # default of locusd --max-queue-seconds
 
 
 def percentile(values, share):
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def seconds_of_storm(run):
-    """The rows of the timeline after the warm-up: what ended in each second, whenever it
-    was due. A caller that is far behind still sends what was due long ago."""
+def measured_rows(run):
+    """The rows of the timeline between the warm-up and the end of the load. A row counts the calls
+    that ended in its second, regardless of when they were scheduled: a client that is behind
+    schedule still sends calls that were due earlier."""
     warm_up = run["setup"]["warm_up_seconds"]
     end = warm_up + run["setup"]["duration_seconds"] + 0.1
     return [row for row in run["timeline"]
@@ -58,31 +65,33 @@ def seconds_of_storm(run):
 
 
 def rate(rows, *names):
+    """The sum of these columns per second."""
     return (sum(row[name] for row in rows for name in names) /
             (rows[-1]["to_seconds"] - rows[0]["from_seconds"]))
 
 
 class Probe:
-    """Asks for health and metrics, and looks at the memory, ten times a second."""
+    """Calls the health check and GET /metrics and samples the memory, with a pause of 0.1 s
+    between two repetitions, while it is entered as a context manager."""
 
     def __init__(self, daemon, client):
         self.daemon, self.client = daemon, client
         self.health, self.metrics, self.rss, self.failures = [], [], [], []
         self._end = threading.Event()
         self._threads = [threading.Thread(target=self._repeat, args=(action,))
-                         for action in (self._ask_health, self._ask_metrics, self._look)]
+                         for action in (self._check_health, self._get_metrics, self._sample_memory)]
 
-    def _ask_health(self):
+    def _check_health(self):
         start = time.monotonic()
         self.client(wire.HEALTH_CHECK, wire.HealthCheckRequest(), timeout=10)
         self.health.append(time.monotonic() - start)
 
-    def _ask_metrics(self):
+    def _get_metrics(self):
         start = time.monotonic()
         self.daemon.http("/metrics")
         self.metrics.append(time.monotonic() - start)
 
-    def _look(self):
+    def _sample_memory(self):
         self.rss.append(self.daemon.memory("VmRSS"))
 
     def _repeat(self, action):
@@ -103,19 +112,21 @@ class Probe:
             thread.join()
 
 
-class Share:
-    """Of a server's processor time, what its workers have."""
+class WorkerShare:
+    """The share of a server's CPU time that its worker threads used since construction."""
 
     def __init__(self, daemon):
         self.daemon = daemon
         self._start = daemon.cpu_seconds(), daemon.worker_seconds()
 
-    def so_far(self):
-        all_of_it = self.daemon.cpu_seconds() - self._start[0]
-        return (self.daemon.worker_seconds() - self._start[1]) / max(all_of_it, 1e-9)
+    def value(self):
+        total = self.daemon.cpu_seconds() - self._start[0]
+        return (self.daemon.worker_seconds() - self._start[1]) / max(total, 1e-9)
 
 
-class Storm:
+class OverloadBench:
+    """A server and the measurements on it."""
+
     def __init__(self, options):
         self.options = options
         self.processors = sorted(os.sched_getaffinity(0))
@@ -123,7 +134,7 @@ class Storm:
         flags = ["--log-calls=false"]
         if self.pinned:
             flags.append("--threads=1")
-        # Threads have the processors of the one that starts them.
+        # A process inherits the CPU affinity of the thread that starts it.
         if self.pinned:
             os.sched_setaffinity(0, self.processors[:1])
         self.daemon = Daemon(*flags, *options.flag)
@@ -132,6 +143,7 @@ class Storm:
         self.client = wire.Client(self.daemon.grpc_port)
 
     def load(self, case, seconds, *arguments):
+        """Runs `locus load`, and returns its JSON report."""
         with tempfile.TemporaryDirectory() as folder:
             file = os.path.join(folder, "run.json")
             subprocess.run(
@@ -148,56 +160,58 @@ class Storm:
         self.client(wire.ENCODE, small_request())
         return time.monotonic() - start
 
-    def usual_seconds(self):
+    def baseline_seconds(self):
+        """The median latency of a small call without other load."""
         return statistics.median(self.call_seconds() for _ in range(50))
 
-    def recovery_seconds(self, usual):
-        """Until three calls running take no more than three times the usual, or 2 ms."""
+    def recovery_seconds(self, baseline):
+        """The time until three consecutive calls each take at most three times the baseline, or
+        2 ms if that is more."""
         start, good = time.monotonic(), 0
         while good < 3 and time.monotonic() - start < 10:
-            good = good + 1 if self.call_seconds() <= max(3 * usual, 2e-3) else 0
+            good = good + 1 if self.call_seconds() <= max(3 * baseline, 2e-3) else 0
         return time.monotonic() - start
 
     def peak(self, case):
-        """Calls in a second, and the workers' share. Beside the same questions as a
-        storm: they take some of it, too."""
+        """The peak throughput in calls per second, and the share of the workers. The probe runs as
+        during the overload, because it takes CPU time as well."""
         with Probe(self.daemon, self.client):
-            share = Share(self.daemon)
+            workers = WorkerShare(self.daemon)
             run = self.load(case, min(20, self.options.seconds), "--concurrency", "16")
-            return run["throughput"], share.so_far()
+            return run["throughput"], workers.value()
 
     def run(self, case):
-        """The rows of one case, and what is wrong with them."""
-        usual = self.usual_seconds()
+        """Measures and prints one case, and returns the targets that it missed."""
+        baseline = self.baseline_seconds()
         peak, peak_share = self.peak(case)
         first_peak = peak
-        print(f"{case}: peak {peak:.0f} calls/s, a small call takes {usual * 1e3:.2f} ms",
+        print(f"{case}: peak {peak:.0f} calls/s, a small call takes {baseline * 1e3:.2f} ms",
               flush=True)
         problems = []
         for factor in (2, 10):
             peak_before, share_before = peak, peak_share
             before, start = self.daemon.cpu_seconds(), time.monotonic()
             with Probe(self.daemon, self.client) as probe:
-                workers = Share(self.daemon)
+                workers = WorkerShare(self.daemon)
                 run = self.load(case, self.options.seconds, "--rate",
                                 f"{factor * first_peak:.0f}", "--poisson")
-                storm_share = workers.so_far()
-            recovery = self.recovery_seconds(usual)
+                overload_share = workers.value()
+            recovery = self.recovery_seconds(baseline)
             busy = (self.daemon.cpu_seconds() - before) / (time.monotonic() - start)
             peak, peak_share = self.peak(case)
-            rows = seconds_of_storm(run)
-            share = rate(rows, "ok") / statistics.mean((peak_before, peak))
+            rows = measured_rows(run)
+            goodput = rate(rows, "ok") / statistics.mean((peak_before, peak))
             row = {
                 "peaks": f"{peak_before:.0f}, {peak:.0f}/s",
-                "goodput": f"{100 * share:.0f} %",
-                "workers": f"{100 * storm_share:.0f} of "
+                "goodput": f"{100 * goodput:.0f} %",
+                "workers": f"{100 * overload_share:.0f} of "
                            f"{100 * statistics.mean((share_before, peak_share)):.0f} %",
                 "offered": f"{run['setup']['offered_rate']:.0f}/s",
                 "answered": f"{rate(rows, 'ok', 'failed'):.0f}/s",
                 "withheld": f"{run['calls']['withheld'] / run['measured_seconds']:.0f}/s",
                 "admitted p99": f"{statistics.median(r['service_p99'] for r in rows) / 1e3:.0f} ms",
                 "queued p99": f"{run['queue_us'].get('p99', 0) / 1e3:.0f} ms",
-                "refused p99": f"{run['failed_us'].get('p99', 0) / 1e3:.0f} ms",
+                "rejected p99": f"{run['failed_us'].get('p99', 0) / 1e3:.0f} ms",
                 "health p99": f"{percentile(probe.health, 0.99) * 1e3:.0f} ms",
                 "metrics p99": f"{percentile(probe.metrics, 0.99) * 1e3:.0f} ms",
                 "RSS": f"{probe.rss[len(probe.rss) // 10] >> 20}..{max(probe.rss) >> 20} MiB",
@@ -206,43 +220,47 @@ class Storm:
                 "statuses": " ".join(f"{k} {v}" for k, v in run["statuses"].items()),
             }
             print(f"  {factor:2d} x  " + "  ".join(f"{k} {v}" for k, v in row.items()), flush=True)
-            if share < GOODPUT:
+            if goodput < MIN_GOODPUT:
                 problems.append(f"{case} at {factor} x: goodput is {row['goodput']}")
             for name, times in (("health", probe.health), ("metrics", probe.metrics)):
-                if percentile(times, 0.99) > ANSWER_SECONDS:
-                    problems.append(f"{case} at {factor} x: {name} took {row[name + ' p99']}")
+                if percentile(times, 0.99) > MAX_PROBE_SECONDS:
+                    problems.append(f"{case} at {factor} x: {name} p99 is {row[name + ' p99']}")
             if probe.failures:
-                problems.append(f"{case} at {factor} x: {len(probe.failures)} questions failed, "
-                                f"first {probe.failures[0]}")
-            if run["queue_us"].get("p99", 0) > QUEUE_SECONDS * 1e6:
-                problems.append(f"{case} at {factor} x: calls waited {row['queued p99']}")
-            if recovery > RECOVERY_SECONDS:
+                problems.append(f"{case} at {factor} x: {len(probe.failures)} probes failed, "
+                                f"the first with {probe.failures[0]}")
+            if run["queue_us"].get("p99", 0) > MAX_QUEUE_SECONDS * 1e6:
+                problems.append(f"{case} at {factor} x: queueing p99 is {row['queued p99']}")
+            if recovery > MAX_RECOVERY_SECONDS:
                 problems.append(f"{case} at {factor} x: recovery took {row['recovery']}")
             if max(probe.rss) > 1.25 * probe.rss[len(probe.rss) // 10] + (64 << 20):
-                problems.append(f"{case} at {factor} x: memory grew, {row['RSS']}")
+                problems.append(f"{case} at {factor} x: memory grew: {row['RSS']}")
         return problems
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--seconds", type=float, default=60, help="of every storm")
-    parser.add_argument("--connections", type=int, default=8)
-    parser.add_argument("--case", choices=CASES, action="append", help="default: all")
+    parser.add_argument("--seconds", type=float, default=60,
+                        help="duration of each overload (default: %(default)s)")
+    parser.add_argument("--connections", type=int, default=8,
+                        help="connections of the clients (default: %(default)s)")
+    parser.add_argument("--case", choices=CASES, action="append",
+                        help="case to run; may be repeated (default: all)")
     parser.add_argument("--share", action="store_true",
-                        help="the callers' processors are the server's, too")
+                        help="let server and clients share all processors")
     parser.add_argument("--heed-pushback", action="store_true",
-                        help="callers that keep away when they are asked to")
-    parser.add_argument("--flag", action="append", default=[], help="another one for locusd")
+                        help="let clients respect the retry pushback of rejected calls")
+    parser.add_argument("--flag", action="append", default=[],
+                        help="additional flag for locusd; may be repeated")
     options = parser.parse_args()
-    storm = Storm(options)
+    bench = OverloadBench(options)
     problems = []
     try:
         for case in options.case or CASES:
-            problems += storm.run(case)
+            problems += bench.run(case)
     finally:
-        storm.client.close()
-        storm.daemon.stop()
-    print("\n".join(["FAILED", *problems]) if problems else "as it should be")
+        bench.client.close()
+        bench.daemon.stop()
+    print("\n".join(["FAILED", *problems]) if problems else "PASSED")
     return 1 if problems else 0
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""locusd under more than it can do, and under callers that behave badly."""
+"""locusd under overload and with misbehaving clients."""
 
 import json
 import os
@@ -20,8 +20,10 @@ import wire
 from daemon import SANITIZED, Daemon
 
 LOCUS = os.environ.get("LOCUS", "locus")
-HEALTH_SECONDS = 2 if SANITIZED else 0.5
-PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+MAX_HEALTH_SECONDS = 2 if SANITIZED else 0.5
+HTTP2_PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+# Tokens of an Attend request that computes for more than a second on one thread.
+LONG_TOKENS = 4096 if SANITIZED else 32768
 
 
 def small_request():
@@ -47,19 +49,47 @@ def seconds_of(action):
 
 
 def eventually(condition, seconds=10):
+    """Whether condition() becomes true within this time."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if condition():
             return True
+        # Metrics and /proc can only be polled. The pause leaves CPU time to the server.
         time.sleep(0.02)
     return False
 
 
-def closed_loop(daemon, callers, *arguments):
-    """Callers of a method of a millisecond that wait for their answers, for some seconds."""
+class SilentCalls:
+    """Calls that never send their message: `calls` on each of `connections` connections."""
+
+    def __init__(self, test, path, connections, calls):
+        self._release = threading.Event()
+        test.addCleanup(self._release.set)
+        self.calls = []
+        for _ in range(connections):
+            channel = grpc.insecure_channel(f"127.0.0.1:{test.daemon.grpc_port}",
+                                            [("grpc.use_local_subchannel_pool", 1)])
+            test.addCleanup(channel.close)
+            method = channel.stream_stream(path)
+            self.calls += [method(self._no_message()) for _ in range(calls)]
+
+    def _no_message(self):
+        self._release.wait(60)
+        yield from ()
+
+    def cancel(self):
+        """Ends all calls."""
+        self._release.set()
+        for call in self.calls:
+            call.cancel()
+
+
+def closed_loop(daemon, concurrency, *arguments):
+    """Starts `locus load` for four seconds: clients in a closed loop, whose calls take about a
+    millisecond each."""
     return subprocess.Popen(
         [LOCUS, "load", "check-properties", "--scheme", "rope", "--server",
-         f"127.0.0.1:{daemon.grpc_port}", "--concurrency", str(callers), "--connections", "9",
+         f"127.0.0.1:{daemon.grpc_port}", "--concurrency", str(concurrency), "--connections", "9",
          "--duration", "4s", "-q", *arguments],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -79,60 +109,55 @@ class OverloadTest(unittest.TestCase):
         self.client = wire.Client(self.daemon.grpc_port)
         self.addCleanup(self.client.close)
 
-    def assert_idle(self):
+    def assert_becomes_idle(self):
+        """Asserts that no call is left in the server, and no memory reserved."""
         for metric in ("locus_in_flight_calls", "locus_memory_reserved_bytes",
                        "locus_queued_calls", "locus_computing_calls"):
             self.assertTrue(eventually(lambda: self.daemon.metric(metric) == 0), metric)
 
-    def assert_answers(self):
-        """Health, metrics and a small call, soon."""
+    def assert_responsive(self):
+        """Asserts that health check and metrics respond soon, and that a small call succeeds."""
         check = wire.HealthCheckRequest()
-        self.assertLess(seconds_of(lambda: self.client(wire.HEALTH_CHECK, check)), HEALTH_SECONDS)
-        self.assertLess(seconds_of(lambda: self.daemon.http("/metrics")), HEALTH_SECONDS)
+        self.assertLess(seconds_of(lambda: self.client(wire.HEALTH_CHECK, check)),
+                        MAX_HEALTH_SECONDS)
+        self.assertLess(seconds_of(lambda: self.daemon.http("/metrics")), MAX_HEALTH_SECONDS)
         self.client(wire.ENCODE, small_request())
 
-    def test_what_is_too_much_is_refused_at_once_and_the_rest_is_done(self):
+    def test_excess_calls_are_rejected_and_others_succeed(self):
         request = attend_request(2048 if SANITIZED else 8192)  # a fifth of a second
         method = self.client.method(wire.ATTEND)
-        futures, begun, ended = [], [], {}
-        for i in range(24):
-            begun.append(time.monotonic())
-            future = method.future(request, timeout=60)
-            future.add_done_callback(lambda f, i=i: ended.__setitem__(i, time.monotonic()))
-            futures.append(future)
+        futures = [method.future(request, timeout=60) for _ in range(24)]
         self.assertTrue(eventually(lambda: self.daemon.metric("locus_computing_calls") > 0))
-        self.assert_answers()
-        done, refused = [], []
-        for i, future in enumerate(futures):
+        self.assert_responsive()
+        rejected_count = 0
+        for future in futures:
             error = future.exception()
             if error is None:
-                done.append(i)
                 continue
             self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE, error.details())
             _, details = wire.details_of(error)
             self.assertIn("RetryInfo", details)
             trailers = dict(error.trailing_metadata())
             self.assertGreater(int(trailers["grpc-retry-pushback-ms"]), 0)
-            refused.append(i)
-        self.assertGreater(len(refused), 0)
-        self.assertGreater(len(done), 0)
-        self.assertEqual(self.daemon.metric("locus_shed_calls_total"), len(refused))
-        self.assert_idle()
-        # As before the storm.
+            rejected_count += 1
+        self.assertGreater(rejected_count, 0)
+        self.assertLess(rejected_count, len(futures))
+        self.assertEqual(self.daemon.metric("locus_rejected_calls_total"), rejected_count)
+        self.assert_becomes_idle()
+        # The server has recovered from the overload.
         self.assertLess(seconds_of(lambda: self.client(wire.ENCODE, small_request())), 1)
 
-    def test_a_long_call_holds_up_no_short_one(self):
-        future = self.client.method(wire.ATTEND).future(
-            attend_request(4096 if SANITIZED else 32768), timeout=120)
+    def test_long_call_does_not_block_short_calls(self):
+        future = self.client.method(wire.ATTEND).future(attend_request(LONG_TOKENS), timeout=120)
         self.assertTrue(eventually(lambda: self.daemon.metric("locus_computing_calls") == 1))
         times = [seconds_of(lambda: self.client(wire.ENCODE, small_request())) for _ in range(20)]
-        self.assertFalse(future.done(), "the long call was over: make it longer")
+        self.assertFalse(future.done(), "the long call has already ended; increase LONG_TOKENS")
         self.assertLess(statistics.median(times), 0.1)
         future.cancel()
-        self.assert_idle()
+        self.assert_becomes_idle()
 
-    def test_calls_that_cannot_be_done_in_time_are_refused(self):
-        long_request = attend_request(4096 if SANITIZED else 32768)
+    def test_rejects_calls_that_would_miss_their_deadline(self):
+        long_request = attend_request(LONG_TOKENS)
         method = self.client.method(wire.ATTEND)
         first = method.future(long_request, timeout=120)
         self.assertTrue(eventually(lambda: self.daemon.metric("locus_computing_calls") == 1))
@@ -142,38 +167,40 @@ class OverloadTest(unittest.TestCase):
         self.assertEqual(caught.exception.code(), grpc.StatusCode.UNAVAILABLE)
         self.assertLess(time.monotonic() - start, 0.25)
         first.cancel()
-        self.assert_idle()
+        self.assert_becomes_idle()
 
-    def test_callers_that_wait_for_their_answers_all_get_them(self):
-        # Many more than have a place inside, and none of them may be overtaken for
-        # long: whoever waited for two seconds would be refused. Eight threads have
-        # four doors, none of which may keep places to itself.
+    def test_closed_loop_clients_are_not_rejected(self):
+        # There are many more clients than calls that the server admits at once. A call that is
+        # deferred for two seconds is rejected, so none may be overtaken for long. Eight threads
+        # have four completion queue pollers, which share the capacity.
         for threads in (1, 8):
             with self.subTest(threads=threads), \
                     Daemon(f"--threads={threads}", "--log-calls=false") as daemon, \
                     tempfile.TemporaryDirectory() as folder:
                 file = os.path.join(folder, "run.json")
-                with closed_loop(daemon, 40 if SANITIZED else 400, "-o", file) as callers:
-                    callers.wait()
+                with closed_loop(daemon, 40 if SANITIZED else 400, "-o", file) as clients:
+                    clients.wait()
                 with open(file, encoding="utf-8") as text:
                     run = json.load(text)
                 calls = sum(run["statuses"].values())
-                # A machine that stands still for a moment may turn a few away.
+                # If the machine stalls for a moment, a few calls may be rejected.
                 self.assertGreaterEqual(run["statuses"]["OK"], 0.99 * calls, run["statuses"])
                 if not SANITIZED:
                     self.assertGreater(run["queue_us"]["p50"], 5e4,
-                                       "nobody waits: make them more")
+                                       "no call was queued; increase the concurrency")
 
-    def test_what_cannot_be_done_in_time_is_refused_at_the_door(self):
-        callers = 60 if SANITIZED else 500
-        with Daemon("--threads=1", "--log-calls=false") as daemon, closed_loop(daemon, callers):
+    def test_rejects_unread_calls_that_would_miss_their_deadline(self):
+        concurrency = 60 if SANITIZED else 500
+        with Daemon("--threads=1", "--log-calls=false") as daemon, \
+                closed_loop(daemon, concurrency):
             client = wire.Client(daemon.grpc_port)
             self.addCleanup(client.close)
-            self.assertTrue(eventually(lambda: daemon.metric("locus_held_calls") > callers / 2))
+            self.assertTrue(eventually(
+                lambda: daemon.metric("locus_deferred_calls") > concurrency / 2))
             request = wire.CheckPropertiesRequest()
             request.schemes.add().rope.SetInParent()
 
-            def refused(timeout):
+            def is_rejected(timeout):
                 try:
                     client(wire.CHECK_PROPERTIES, request, timeout=timeout)
                 except grpc.RpcError as error:
@@ -183,93 +210,63 @@ class OverloadTest(unittest.TestCase):
                         return True
                 return False
 
-            self.assertTrue(eventually(lambda: refused(0.1), 3))
-            # Nor if little more than the wait would be left: the deadline is why, too.
-            self.assertTrue(any([refused(timeout) for timeout in (0.2, 0.3, 0.4, 0.5)]))
+            self.assertTrue(eventually(lambda: is_rejected(0.1), 3))
+            # The deadline is also the reason if little more time is left than the wait takes.
+            self.assertTrue(any([is_rejected(timeout) for timeout in (0.2, 0.3, 0.4, 0.5)]))
 
-    def test_rapid_cancels_leave_nothing_behind(self):
+    def test_rapid_cancellations_release_all_resources(self):
         method = self.client.method(wire.ATTEND)
         request = attend_request(1024)
         threads = thread_count(self.daemon)
         for _ in range(300):
             method.future(request, timeout=60).cancel()
-        self.assert_idle()
-        self.assert_answers()
+        self.assert_becomes_idle()
+        self.assert_responsive()
         self.assertTrue(eventually(lambda: thread_count(self.daemon) <= threads + 16),
                         f"{thread_count(self.daemon)} threads, {threads} before")
 
-    def test_calls_without_a_message_keep_nobody_out_for_long(self):
-        enough = threading.Event()
-        self.addCleanup(enough.set)
+    def succeeds(self, path, request):
+        """Whether a call succeeds; otherwise it must have been rejected."""
+        try:
+            self.client(path, request, timeout=10)
+            return True
+        except grpc.RpcError as error:
+            self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
+            return False
 
-        def nothing():
-            enough.wait(60)
-            yield from ()
+    def test_calls_without_a_message_do_not_block_others_for_long(self):
+        # A connection may have at most 100 calls in flight.
+        silent = SilentCalls(self, wire.ENCODE, connections=2, calls=90)
+        deferred = eventually(lambda: self.daemon.metric("locus_deferred_calls") > 0)
+        self.assertTrue(deferred, "all calls were admitted; increase their number")
+        # Some of the silent calls are rejected after --max-queue-seconds, others may stay.
+        self.assertTrue(eventually(lambda: self.succeeds(wire.ENCODE, small_request()), 20))
+        self.assertTrue(any(call.is_active() for call in silent.calls))
+        silent.cancel()
+        self.assert_becomes_idle()
+        self.assert_responsive()
 
-        # Each of its own connection, of which none has more than 100 calls.
-        silent = []
-        for _ in range(2):
-            channel = grpc.insecure_channel(f"127.0.0.1:{self.daemon.grpc_port}",
-                                            [("grpc.use_local_subchannel_pool", 1)])
-            self.addCleanup(channel.close)
-            call = channel.stream_stream(wire.ENCODE)
-            silent += [call(nothing()) for _ in range(90)]
-        started = eventually(lambda: self.daemon.metric("locus_held_calls") > 0)
-        self.assertTrue(started, "the calls found room: make them more")
-
-        def answers():
-            try:
-                return self.client(wire.ENCODE, small_request(), timeout=10)
-            except grpc.RpcError as error:
-                self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
-
-        # Some are sent away, after two seconds of patience; others may stay.
-        self.assertTrue(eventually(answers, 20))
-        self.assertTrue(any(call.is_active() for call in silent))
-        enough.set()
-        for call in silent:
-            call.cancel()
-        self.assert_idle()
-        self.assert_answers()
-
-    def test_long_calls_without_a_message_keep_no_other_out_for_long(self):
+    def test_long_calls_without_a_message_do_not_block_others_for_long(self):
         request = attend_request(1024 if SANITIZED else 4096)
-        for _ in range(40):  # so that such calls are known to be long
+        # After these calls the server predicts the cost class `long` for the method.
+        for _ in range(40):
             self.client(wire.ATTEND, request)
-        enough = threading.Event()
-        self.addCleanup(enough.set)
+        # More calls than the three of this class that the server admits at once.
+        silent = SilentCalls(self, wire.ATTEND, connections=1, calls=8)
 
-        def nothing():
-            enough.wait(60)
-            yield from ()
-
-        channel = grpc.insecure_channel(f"127.0.0.1:{self.daemon.grpc_port}",
-                                        [("grpc.use_local_subchannel_pool", 1)])
-        self.addCleanup(channel.close)
-        call = channel.stream_stream(wire.ATTEND)
-        silent = [call(nothing()) for _ in range(8)]  # there are three places
-
-        def refused():
+        def fails():
             try:
                 self.client(wire.ATTEND, request, timeout=0.5)
+                return False
             except grpc.RpcError:
                 return True
 
-        self.assertTrue(eventually(refused), "the calls found room: make them more")
+        self.assertTrue(eventually(fails), "all calls were admitted; increase their number")
+        self.assertTrue(eventually(lambda: self.succeeds(wire.ATTEND, request), 20))
+        silent.cancel()
+        self.assert_becomes_idle()
 
-        def answers():
-            try:
-                return self.client(wire.ATTEND, request, timeout=10)
-            except grpc.RpcError as error:
-                self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
-
-        self.assertTrue(eventually(answers, 20))
-        enough.set()
-        for stream in silent:
-            stream.cancel()
-        self.assert_idle()
-
-    def test_a_thousand_idle_connections(self):
+    def test_tolerates_a_thousand_idle_connections(self):
         descriptors = descriptor_count(self.daemon)
         sockets = []
         try:
@@ -277,29 +274,30 @@ class OverloadTest(unittest.TestCase):
                 sockets.append(socket.create_connection(("127.0.0.1", self.daemon.grpc_port)))
             self.assertTrue(eventually(
                 lambda: descriptor_count(self.daemon) >= descriptors + 1000))
-            self.assert_answers()
+            self.assert_responsive()
         finally:
             for connection in sockets:
                 connection.close()
         self.assertTrue(eventually(lambda: descriptor_count(self.daemon) <= descriptors + 16))
 
-    def test_half_a_request_holds_up_nobody(self):
-        # A preface alone; a frame that announces more than comes; half a preface.
-        beginnings = (PREFACE, PREFACE + b"\x00\x40\x00\x01\x04\x00\x00\x00\x01", PREFACE[:10])
+    def test_incomplete_requests_do_not_block_others(self):
+        # A complete preface, an incomplete HEADERS frame, and an incomplete preface.
+        beginnings = (HTTP2_PREFACE, HTTP2_PREFACE + b"\x00\x40\x00\x01\x04\x00\x00\x00\x01",
+                      HTTP2_PREFACE[:10])
         sockets = []
         try:
             for i in range(120):
                 connection = socket.create_connection(("127.0.0.1", self.daemon.grpc_port))
                 connection.sendall(beginnings[i % len(beginnings)])
                 sockets.append(connection)
-            self.assert_answers()
+            self.assert_responsive()
         finally:
             for connection in sockets:
                 connection.close()
-        self.assert_answers()
+        self.assert_responsive()
 
-    def run_caller(self, code):
-        """Another process that calls, to be stopped in mid-call."""
+    def start_client(self, code):
+        """Starts a client process that runs this code, to be stopped during its call."""
         return subprocess.Popen(
             [sys.executable, "-B", "-c",
              "import sys; sys.path.insert(0, sys.argv[1])\n"
@@ -308,37 +306,39 @@ class OverloadTest(unittest.TestCase):
              os.path.dirname(os.path.abspath(__file__)), str(self.daemon.grpc_port)],
             stdout=subprocess.PIPE)
 
-    def test_a_caller_that_vanishes_stops_the_work(self):
-        tokens = 4096 if SANITIZED else 32768
-        caller = self.run_caller(f"client(wire.ATTEND, t.attend_request({tokens}), timeout=300)")
+    def test_death_of_the_client_stops_the_computation(self):
+        client = self.start_client(
+            f"client(wire.ATTEND, t.attend_request({LONG_TOKENS}), timeout=300)")
         self.assertTrue(eventually(lambda: self.daemon.metric("locus_computing_calls") == 1, 30))
-        caller.kill()
-        caller.communicate()
-        self.assert_idle()
+        client.kill()
+        client.communicate()
+        self.assert_becomes_idle()
+        # A thread that still computes would use 0.3 s of CPU time. CPU time can only be measured
+        # over an interval, so that this test has to sleep.
         before = self.daemon.cpu_seconds()
         time.sleep(0.3)
         self.assertLess(self.daemon.cpu_seconds() - before, 0.2)
 
-    def test_a_caller_that_does_not_read_holds_up_nobody(self):
-        # An answer far larger than the buffers of a connection.
-        caller = self.run_caller(
+    def test_client_that_does_not_read_does_not_block_others(self):
+        # The response is far larger than the buffers of a connection.
+        client = self.start_client(
             "request = wire.EncodeRequest(dim=1024)\n"
             "request.scheme.sinusoidal.SetInParent()\n"
             "request.positions.range.count = 65536\n"
             "print('calling', flush=True)\n"
             "client(wire.ENCODE, request, timeout=300)")
-        caller.stdout.readline()
+        client.stdout.readline()
         self.assertTrue(eventually(lambda: self.daemon.metric("locus_in_flight_calls") > 0))
-        caller.send_signal(signal.SIGSTOP)
+        client.send_signal(signal.SIGSTOP)
         for _ in range(20):
-            self.assert_answers()
-        caller.kill()
-        caller.communicate()
-        self.assert_idle()
+            self.assert_responsive()
+        client.kill()
+        client.communicate()
+        self.assert_becomes_idle()
 
 
-class TwoServersTest(unittest.TestCase):
-    """SIGTERM in the middle of traffic, and another server to go to."""
+class DrainTest(unittest.TestCase):
+    """A server drains under load while clients balance over it and another server."""
 
     CONFIG = json.dumps({
         "loadBalancingConfig": [{"round_robin": {}}],
@@ -346,12 +346,12 @@ class TwoServersTest(unittest.TestCase):
             "maxAttempts": 5, "initialBackoff": "0.05s", "maxBackoff": "1s",
             "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE", "CANCELLED"]}}]})
 
-    def test_every_call_succeeds(self):
-        with Daemon("--grace-seconds=20") as leaving, Daemon() as staying:
-            target = f"ipv4:127.0.0.1:{leaving.grpc_port},127.0.0.1:{staying.grpc_port}"
+    def test_no_call_fails_while_one_of_two_servers_drains(self):
+        with Daemon("--grace-seconds=20") as draining, Daemon() as remaining:
+            target = f"ipv4:127.0.0.1:{draining.grpc_port},127.0.0.1:{remaining.grpc_port}"
             channel = grpc.insecure_channel(target, options=[
                 ("grpc.service_config", self.CONFIG), ("grpc.enable_retries", 1),
-                # What is larger than this is never sent again.
+                # gRPC does not retry calls whose messages exceed this buffer.
                 ("grpc.per_rpc_retry_buffer_size", 16 << 20)])
             attend = channel.unary_unary(
                 wire.ATTEND, request_serializer=lambda m: m.SerializeToString(),
@@ -371,9 +371,9 @@ class TwoServersTest(unittest.TestCase):
             threads = [threading.Thread(target=call, args=(n,)) for n in range(len(counts))]
             for thread in threads:
                 thread.start()
-            self.assertTrue(eventually(lambda: leaving.metric("grpc_server_handled_total") > 10))
-            leaving.terminate()
-            self.assertEqual(leaving.process.wait(20), 0)
+            self.assertTrue(eventually(lambda: draining.metric("grpc_server_handled_total") > 10))
+            draining.terminate()
+            self.assertEqual(draining.process.wait(20), 0)
             before = sum(counts)
             self.assertTrue(eventually(lambda: sum(counts) > before + 20, 30))
             end.set()
@@ -381,9 +381,9 @@ class TwoServersTest(unittest.TestCase):
                 thread.join()
             channel.close()
             self.assertEqual(failures, [])
-            codes = [e["code"] for e in leaving.log.events() if e["event"] == "call"]
+            codes = [e["code"] for e in draining.log.events() if e["event"] == "call"]
             self.assertLessEqual(set(codes), {"OK", "UNAVAILABLE"})
-            self.assertEqual(leaving.log.events()[-1]["event"], "stopped")
+            self.assertEqual(draining.log.events()[-1]["event"], "stopped")
 
 
 if __name__ == "__main__":

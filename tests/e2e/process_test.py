@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""locusd as a process: how it starts, refuses to start, and stops."""
+"""locusd as a process: flags, startup errors, graceful shutdown, deadlines and cancellation."""
 
 import os
 import signal
@@ -17,36 +17,36 @@ import wire
 from daemon import LOCUSD, SANITIZED, Daemon
 
 SERVING, NOT_SERVING = 1, 2
-# Long enough to be caught in flight on any machine, short enough to wait for:
-# 155 GFLOP, which one thread with AVX-512 does in about a second.
+# Tokens of a call that is in flight for long enough to be observed on any machine, and short
+# enough to wait for: 155 GFLOP, which take one thread with AVX-512 about a second.
 LONG_TOKENS = 4096 if SANITIZED else 24576
 
 
 def run(*flags, **environment):
-    """Runs locusd to its end; for starts that must fail, or text."""
+    """Runs locusd until it exits, for flags that make it fail or print text."""
     return subprocess.run([LOCUSD, *flags], capture_output=True, text=True, timeout=60,
                           env={**os.environ, **environment})
 
 
 class StartTest(unittest.TestCase):
-    def assert_refused(self, result, *parts):
-        """Exit code 2 and one clear line."""
+    def assert_usage_error(self, result, *parts):
+        """Asserts exit code 2 and one line on standard error that contains these parts."""
         self.assertEqual(result.returncode, 2, result.stderr)
         self.assertEqual(result.stderr.count("\n"), 1, result.stderr)
         self.assertTrue(result.stderr.endswith("\n"))
         for part in parts:
             self.assertIn(part, result.stderr)
 
-    def test_unknown_flag(self):
-        self.assert_refused(run("--no-such-flag=1"), "no-such-flag")
+    def test_rejects_unknown_flags(self):
+        self.assert_usage_error(run("--no-such-flag=1"), "no-such-flag")
 
-    def test_stray_argument(self):
-        self.assert_refused(run("serve"), "serve")
+    def test_rejects_positional_arguments(self):
+        self.assert_usage_error(run("serve"), "serve")
 
-    def test_flag_without_value(self):
-        self.assert_refused(run("--threads"), "threads")
+    def test_rejects_flags_without_a_value(self):
+        self.assert_usage_error(run("--threads"), "threads")
 
-    def test_wrong_values(self):
+    def test_rejects_invalid_flag_values(self):
         for flag, value in (("threads", "many"), ("threads", "-1"), ("threads", "1e99"),
                             ("listen", "nowhere"), ("listen", "127.0.0.1:99999"),
                             ("http", "127.0.0.1:http"), ("max-queued-calls", "-5"),
@@ -56,24 +56,24 @@ class StartTest(unittest.TestCase):
                             ("max-evaluations", "-1"), ("max-evaluations", "1000"),
                             ("max-evaluation-flops", "0"), ("max-evaluation-flops", "nan")):
             with self.subTest(flag=flag, value=value):
-                self.assert_refused(run(f"--{flag}={value}"), f"--{flag}")
+                self.assert_usage_error(run(f"--{flag}={value}"), f"--{flag}")
 
-    def test_wrong_environment(self):
-        self.assert_refused(run(LOCUS_THREADS="abc"), "LOCUS_THREADS", "abc")
-        self.assert_refused(run(LOCUS_LISTEN="nowhere"), "nowhere")
+    def test_rejects_invalid_environment_variables(self):
+        self.assert_usage_error(run(LOCUS_THREADS="abc"), "LOCUS_THREADS", "abc")
+        self.assert_usage_error(run(LOCUS_LISTEN="nowhere"), "nowhere")
 
-    def test_flag_file_that_is_not_there(self):
-        self.assert_refused(run("--flagfile=/no/such/file"), "/no/such/file")
+    def test_rejects_a_missing_flag_file(self):
+        self.assert_usage_error(run("--flagfile=/no/such/file"), "/no/such/file")
 
-    def test_flag_file_with_a_wrong_line(self):
+    def test_error_names_the_invalid_line_of_a_flag_file(self):
         with tempfile.NamedTemporaryFile("w", suffix=".flags") as file:
-            file.write("# ours\nthreads=1\nno-such-flag=1\n")
+            file.write("# comment\nthreads=1\nno-such-flag=1\n")
             file.flush()
-            self.assert_refused(run(f"--flagfile={file.name}"), ":3", "no-such-flag")
+            self.assert_usage_error(run(f"--flagfile={file.name}"), ":3", "no-such-flag")
 
-    def test_flag_file_is_obeyed_and_a_flag_wins(self):
+    def test_flags_override_the_flag_file(self):
         with tempfile.NamedTemporaryFile("w", suffix=".flags") as file:
-            file.write("# ours\n--log-calls=false\nlisten=nowhere\n")
+            file.write("# comment\n--log-calls=false\nlisten=nowhere\n")
             file.flush()
             with Daemon(f"--flagfile={file.name}") as daemon:
                 client = wire.Client(daemon.grpc_port)
@@ -82,37 +82,38 @@ class StartTest(unittest.TestCase):
                 self.assertEqual(daemon.stop(), 0)
                 self.assertNotIn("call", [e["event"] for e in daemon.log.events()])
 
-    def test_taken_ports(self):
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            taken.listen()
-            address = f"127.0.0.1:{taken.getsockname()[1]}"
-            self.assert_refused(run(f"--listen={address}", "--http=127.0.0.1:0"), address)
-            self.assert_refused(run("--listen=127.0.0.1:0", f"--http={address}"), address)
+    def test_fails_if_a_port_is_in_use(self):
+        with socket.socket() as listener:
+            listener.bind(("127.0.0.1", 0))
+            listener.listen()
+            address = f"127.0.0.1:{listener.getsockname()[1]}"
+            self.assert_usage_error(run(f"--listen={address}", "--http=127.0.0.1:0"), address)
+            self.assert_usage_error(run("--listen=127.0.0.1:0", f"--http={address}"), address)
 
-    def test_port_of_another_locusd(self):
+    def test_fails_if_another_locusd_uses_the_port(self):
         with Daemon() as daemon:
             for flag, port in (("listen", daemon.grpc_port), ("http", daemon.http_port)):
                 other = "http" if flag == "listen" else "listen"
-                self.assert_refused(run(f"--{flag}=127.0.0.1:{port}", f"--{other}=127.0.0.1:0"),
+                self.assert_usage_error(run(f"--{flag}=127.0.0.1:{port}", f"--{other}=127.0.0.1:0"),
                                     str(port))
 
-    def test_help_and_version(self):
-        shown = run("--help")
-        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+    def test_prints_help_and_version(self):
+        help_result = run("--help")
+        self.assertEqual((help_result.returncode, help_result.stderr), (0, ""))
         for flag in ("--listen", "--http", "--threads", "--flagfile", "--max-evaluations",
                      "--max-evaluation-flops"):
-            self.assertIn(flag, shown.stdout)
+            self.assertIn(flag, help_result.stdout)
         version = run("--version")
         self.assertEqual(version.returncode, 0)
         self.assertRegex(version.stdout, r"\d+\.\d+\.\d+")
 
-    def test_listens_on_loopback_unless_told(self):
+    def test_listens_on_loopback_by_default(self):
         self.assertIn("127.0.0.1:50051", run("--help").stdout)
 
 
 def long_request(tokens=LONG_TOKENS):
-    """About a second of one thread's work, or more, in a message of 18 MiB."""
+    """An Attend request of 18 MiB by default, which computes for about a second or more on one
+    thread."""
     tensor = wire.tensor(np.zeros((1, 1, tokens, 64), dtype="f4"))
     request = wire.AttendRequest()
     request.scheme.none.SetInParent()
@@ -122,7 +123,7 @@ def long_request(tokens=LONG_TOKENS):
 
 
 class InFlight:
-    """A daemon with one long call that is being computed."""
+    """A daemon that computes one long call, as a context manager."""
 
     def __init__(self, *flags):
         self.daemon = Daemon("--threads=1", *flags)
@@ -130,8 +131,8 @@ class InFlight:
 
     def __enter__(self):
         self.future = self.client.method(wire.ATTEND).future(long_request(), timeout=240)
-        # Observed when a call gets its thread. The condition itself is asked for,
-        # again and again.
+        # The server observes this metric when a call starts to compute. Each iteration is an HTTP
+        # request, so that no pause is needed.
         while self.daemon.metric("locus_queue_seconds_count") < 1 and not self.future.done():
             pass
         return self
@@ -142,17 +143,17 @@ class InFlight:
 
 
 class StopTest(unittest.TestCase):
-    def test_idle_server_stops_with_zero(self):
+    def test_idle_server_exits_with_code_0(self):
         daemon = Daemon()
         self.assertEqual(daemon.stop(), 0)
         self.assertEqual(daemon.log.events()[-1]["event"], "stopped")
 
-    def test_interrupt_stops_too(self):
+    def test_interrupt_stops_the_server(self):
         daemon = Daemon()
         daemon.process.send_signal(signal.SIGINT)
         self.assertEqual(daemon.process.wait(60), 0)
 
-    def test_watchers_do_not_hold_the_server(self):
+    def test_health_watch_does_not_delay_shutdown(self):
         daemon = Daemon()
         client = wire.Client(daemon.grpc_port)
         watch = client.channel.unary_stream(
@@ -165,7 +166,7 @@ class StopTest(unittest.TestCase):
         self.assertEqual(daemon.process.wait(60), 0)
         client.close()
 
-    def test_call_in_flight_is_finished(self):
+    def test_call_in_flight_completes_during_drain(self):
         with InFlight() as running:
             daemon = running.daemon
             daemon.terminate()
@@ -174,10 +175,10 @@ class StopTest(unittest.TestCase):
             self.assertEqual(daemon.process.wait(60), 0)
             events = [e["event"] for e in daemon.log.events()]
             self.assertLess(events.index("draining"), events.index("call"),
-                            "the call was over before the drain began: make it longer")
+                            "the call ended before the drain began; increase LONG_TOKENS")
             self.assertEqual(events[-1], "stopped")
 
-    def test_drain_turns_others_away(self):
+    def test_rejects_new_calls_during_drain(self):
         with InFlight() as running:
             daemon, client = running.daemon, running.client
             daemon.terminate()
@@ -195,7 +196,7 @@ class StopTest(unittest.TestCase):
             self.assertTrue(details["RetryInfo"].retry_delay.seconds > 0)
             self.assertIsNotNone(running.future.result())
 
-    def test_grace_ends(self):
+    def test_calls_in_flight_are_cancelled_after_the_grace_period(self):
         with InFlight("--grace-seconds=0") as running:
             running.daemon.terminate()
             self.assertEqual(running.daemon.process.wait(20), 0)
@@ -203,36 +204,37 @@ class StopTest(unittest.TestCase):
                 running.future.result()
 
 
-def seconds(work):
+def seconds_of(action):
     start = time.monotonic()
-    work()
+    action()
     return time.monotonic() - start
 
 
 class LoadTest(unittest.TestCase):
-    def test_deadline_ends_the_work(self):
+    def test_deadline_stops_the_computation(self):
         with Daemon("--threads=1") as daemon:
             client = wire.Client(daemon.grpc_port)
-            # Teaches the server what calls take here, or it refuses the long one
-            # at once; and this test, too: it gets a third of its time.
-            short = min(seconds(lambda: client(wire.ATTEND, long_request(LONG_TOKENS // 6)))
+            # The server learns the cost of such calls from these, and would otherwise reject the
+            # long call at once. The test measures the cost as well, and sets the deadline of the
+            # long call to a third of its expected time.
+            short = min(seconds_of(lambda: client(wire.ATTEND, long_request(LONG_TOKENS // 6)))
                         for _ in range(16))
             with self.assertRaises(grpc.RpcError) as caught:
                 client(wire.ATTEND, long_request(), timeout=short * 6 * 6 / 3)
             self.assertEqual(caught.exception.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
-            # The only thread is free again, or this would wait behind the work.
+            # The last call succeeds only if the server's single thread has become free.
             ended = daemon.log.wait_for(lambda e: e["event"] == "call" and e["code"] != "OK")
             self.assertIn(ended["code"], ("DEADLINE_EXCEEDED", "CANCELLED"))
             client(wire.LIST_SCHEMES, wire.ListSchemesRequest(), timeout=10)
             client.close()
 
-    def test_cancellation_ends_the_work(self):
+    def test_cancellation_stops_the_computation(self):
         with InFlight() as running:
             running.future.cancel()
             ended = running.daemon.log.wait_for(lambda e: e["event"] == "call")
             self.assertEqual(ended["code"], "CANCELLED")
 
-    def test_health_and_metrics_answer_under_full_load(self):
+    def test_health_and_metrics_respond_under_full_load(self):
         with InFlight("--max-queued-calls=0") as running:
             client = running.client
             status = client(wire.HEALTH_CHECK, wire.HealthCheckRequest(), timeout=5).status
@@ -240,7 +242,7 @@ class LoadTest(unittest.TestCase):
             self.assertEqual(running.daemon.http("/metrics")[0], 200)
             running.future.cancel()
 
-    def test_full_queue_turns_away(self):
+    def test_rejects_calls_if_the_queue_is_full(self):
         with InFlight("--max-queued-calls=0") as running:
             with self.assertRaises(grpc.RpcError) as caught:
                 running.client(wire.ATTEND, long_request(), timeout=30)
@@ -250,22 +252,22 @@ class LoadTest(unittest.TestCase):
             self.assertIn("RetryInfo", details)
             running.future.cancel()
 
-    def test_many_clients_at_once(self):
+    def test_concurrent_clients_get_equal_results(self):
         with Daemon() as daemon:
-            answers = []
+            responses = []
 
-            def work():
+            def make_calls():
                 client = wire.Client(daemon.grpc_port)
-                answers.extend(client(wire.ATTEND, long_request(tokens=100)).SerializeToString()
-                               for _ in range(10))
+                responses.extend(client(wire.ATTEND, long_request(tokens=100)).SerializeToString()
+                                 for _ in range(10))
                 client.close()
 
-            threads = [threading.Thread(target=work) for _ in range(8)]
+            threads = [threading.Thread(target=make_calls) for _ in range(8)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            self.assertEqual(answers, answers[:1] * 80)
+            self.assertEqual(responses, responses[:1] * 80)
 
 
 if __name__ == "__main__":

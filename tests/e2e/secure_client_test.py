@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The command line of locus against servers that want TLS and tokens."""
+"""The locus command line with servers that require TLS and bearer tokens."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from daemon import Daemon
 
 LOCUS = os.environ.get("LOCUS", "locus")
 TOKEN, OTHER_TOKEN = "first-token-0123456789", "second-token-0123456789"
-# Every command that makes calls, in its cheapest form.
+# Every command that makes calls, with its cheapest arguments.
 COMMANDS = (
     ("health",), ("schemes",), ("encode", "--scheme", "rope", "--dim", "4"),
     ("attend", "--scheme", "none", "--tokens", "a b", "--dim", "8", "--heads", "1"),
@@ -31,19 +31,21 @@ class SecureClientTest(unittest.TestCase):
         cls.stranger = Authority(cls.folder, "stranger")
         cls.client = cls.ca.issue("client")
         cls.token = os.path.join(cls.folder, "token")
-        replace(cls.token, f"# mine\n{TOKEN}\n".encode())
-        cls.wrong_token = os.path.join(cls.folder, "wrong")
-        replace(cls.wrong_token, f"{OTHER_TOKEN}\n".encode())
+        replace(cls.token, f"# comment\n{TOKEN}\n".encode())
+        cls.invalid_token = os.path.join(cls.folder, "invalid")
+        replace(cls.invalid_token, f"{OTHER_TOKEN}\n".encode())
         certificate, key = cls.ca.issue("server")
         cls.daemon = Daemon(f"--tls-cert={certificate}", f"--tls-key={key}",
                             f"--tls-client-ca={cls.ca.certificate}", f"--auth-tokens={cls.token}")
         cls.addClassCleanup(cls.daemon.stop)
         cls.plain = Daemon(f"--auth-tokens={cls.token}")
         cls.addClassCleanup(cls.plain.stop)
-        cls.everything = ("--ca", cls.ca.certificate, "--cert", cls.client[0],
-                          "--key", cls.client[1], "--token-file", cls.token)
+        cls.credentials = ("--ca", cls.ca.certificate, "--cert", cls.client[0],
+                           "--key", cls.client[1], "--token-file", cls.token)
 
     def run_locus(self, command, *flags, server=None, environment=None):
+        """Runs a command, and returns (exit code, standard error). No output may contain a
+        token."""
         server = server or f"localhost:{self.daemon.grpc_port}"
         arguments = [part.format(folder=self.folder) for part in command]
         done = subprocess.run(
@@ -54,10 +56,10 @@ class SecureClientTest(unittest.TestCase):
             self.assertNotIn(token, done.stdout + done.stderr)
         return done.returncode, done.stderr
 
-    def test_every_command_speaks_mutual_tls_with_a_token(self):
+    def test_every_command_supports_mutual_tls_with_a_token(self):
         for command in COMMANDS:
             with self.subTest(command=command[0]):
-                code, error = self.run_locus(command, *self.everything)
+                code, error = self.run_locus(command, *self.credentials)
                 self.assertEqual(code, 0, error)
 
     def test_every_command_sends_the_token_in_plaintext_on_loopback(self):
@@ -71,66 +73,66 @@ class SecureClientTest(unittest.TestCase):
                 if command[0] != "load":
                     self.assertIn("a bearer token is needed", error)
 
-    def test_a_list_of_servers(self):
+    def test_credentials_apply_to_a_list_of_servers(self):
         servers = ",".join([f"localhost:{self.daemon.grpc_port}"] * 3)
-        code, error = self.run_locus(("schemes",), *self.everything, server=servers)
+        code, error = self.run_locus(("schemes",), *self.credentials, server=servers)
         self.assertEqual(code, 0, error)
 
-    def test_everything_from_the_environment(self):
+    def test_reads_credentials_from_the_environment(self):
         environment = {"LOCUS_CA": self.ca.certificate, "LOCUS_CERT": self.client[0],
                        "LOCUS_KEY": self.client[1], "LOCUS_TOKEN_FILE": self.token}
         code, error = self.run_locus(("health",), environment=environment)
         self.assertEqual(code, 0, error)
-        # Nothing of it concerns a server within the process.
+        # The embedded server ignores the credentials.
         done = subprocess.run([LOCUS, "schemes"], env={**os.environ, **environment},
                               capture_output=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_a_wrong_token(self):
-        flags = [*self.everything[:-1], self.wrong_token]
+    def test_invalid_token_fails(self):
+        flags = [*self.credentials[:-1], self.invalid_token]
         code, error = self.run_locus(("schemes",), *flags)
         self.assertEqual(code, 1)
         self.assertIn("UNAUTHENTICATED: the bearer token is not valid", error)
 
-    def test_whoever_is_not_trusted_is_not_talked_to(self):
-        ca = ("--ca", self.stranger.certificate, *self.everything[2:])
+    def test_rejects_untrusted_servers(self):
+        ca = ("--ca", self.stranger.certificate, *self.credentials[2:])
         self.assertEqual(self.run_locus(("health",), *ca)[0], 1)
-        # Nor are the system's authorities ours.
-        self.assertEqual(self.run_locus(("health",), "--tls", *self.everything[2:])[0], 1)
-        name = (*self.everything, "--server-name", "elsewhere.example")
+        # The certificate authorities of the system did not issue the server's certificate.
+        self.assertEqual(self.run_locus(("health",), "--tls", *self.credentials[2:])[0], 1)
+        name = (*self.credentials, "--server-name", "elsewhere.example")
         self.assertEqual(self.run_locus(("health",), *name)[0], 1)
-        # Without a word about TLS, plaintext is spoken, and not understood.
+        # Without TLS flags the client uses plaintext, which a TLS server does not accept.
         self.assertEqual(self.run_locus(("health",))[0], 1)
 
-    def test_a_name_for_a_server_known_by_its_number(self):
-        code, error = self.run_locus(("health",), *self.everything, "--server-name", "localhost",
+    def test_server_name_overrides_the_name_to_verify(self):
+        code, error = self.run_locus(("health",), *self.credentials, "--server-name", "localhost",
                                      server=f"127.0.0.1:{self.daemon.grpc_port}")
         self.assertEqual(code, 0, error)
 
-    def test_wrong_usage(self):
+    def test_rejects_unusable_credential_files(self):
         missing = os.path.join(self.folder, "missing")
         empty = os.path.join(self.folder, "empty")
-        replace(empty, b"# nothing\n")
+        replace(empty, b"# comment\n")
         for flags, expected in (
-                (("--ca", missing), "missing"), (("--ca", self.token), "is not in PEM form"),
-                (("--cert", self.client[0]), "needs its key"),
-                (("--key", self.client[1]), "needs its key"),
+                (("--ca", missing), "missing"), (("--ca", self.token), "PEM"),
+                (("--cert", self.client[0]), "key"),
+                (("--key", self.client[1]), "certificate"),
                 (("--token-file", missing), "missing"),
-                (("--token-file", empty), "holds no token")):
+                (("--token-file", empty), "empty")):
             for command in (("schemes",), ("load", "--duration", "1s", "-q")):
                 with self.subTest(flags=flags, command=command):
                     code, error = self.run_locus(command, *flags)
                     self.assertEqual((code, expected in error), (2, True), error)
 
-    def test_the_token_does_not_leave_the_machine_in_plaintext(self):
+    def test_token_is_not_sent_to_another_machine_in_plaintext(self):
         for server in ("192.0.2.1:50051", "127.evil.example:1", "dns:///locus.example:50051"):
             code, error = self.run_locus(("health",), "--token-file", self.token, server=server)
-            self.assertEqual((code, "in plaintext" in error), (2, True), error)
-        # An address that is not known to be this machine's, and is.
+            self.assertEqual((code, "plaintext" in error), (2, True), error)
+        # An address of this machine that the client does not recognise as loopback.
         server = f"ipv6:[::ffff:127.0.0.1]:{self.plain.grpc_port}"
         flags = ("--token-file", self.token)
         code, error = self.run_locus(("schemes",), *flags, server=server)
-        self.assertEqual((code, "in plaintext" in error), (2, True), error)
+        self.assertEqual((code, "plaintext" in error), (2, True), error)
         code, error = self.run_locus(("schemes",), *flags, "--allow-plaintext-token",
                                      server=server)
         self.assertEqual(code, 0, error)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a real server is besides its numbers: listing, health, reflection, metadata, metrics."""
+"""Scheme listing, health, reflection, metadata, logs, the HTTP port and metrics of a server."""
 
 import re
 import subprocess
@@ -51,16 +51,16 @@ class ServiceTest(unittest.TestCase):
         request = wire.HealthCheckRequest(service=service)
         return self.client(wire.HEALTH_CHECK, request).status
 
-    def test_health_of_each_service(self):
+    def test_every_service_is_healthy(self):
         for service in ("", *SERVICES):
             self.assertEqual(self.check(service), SERVING, service)
 
-    def test_health_of_an_unknown_service(self):
+    def test_health_of_an_unknown_service_is_not_found(self):
         with self.assertRaises(grpc.RpcError) as caught:
             self.check("locus.v1.NoSuchService")
         self.assertEqual(caught.exception.code(), grpc.StatusCode.NOT_FOUND)
 
-    def test_health_watch_begins_with_the_state(self):
+    def test_health_watch_begins_with_the_current_state(self):
         for service in ("", *SERVICES):
             watch = self.client.channel.unary_stream(
                 wire.HEALTH_WATCH, request_serializer=wire.HealthCheckRequest.SerializeToString,
@@ -72,44 +72,44 @@ class ServiceTest(unittest.TestCase):
     # Reflection.
 
     def test_reflection_lists_the_services(self):
-        """The request is written by hand: list_services (field 7) of "*"."""
+        """The request is serialized by hand: list_services (field 7) with the value "*"."""
         reflect = self.client.channel.stream_stream(
             "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
             request_serializer=bytes, response_deserializer=bytes)
         stream = reflect(iter([b"\x3a\x01*"]), timeout=10)
-        answer = next(stream)
+        response = next(stream)
         stream.cancel()
         for service in (*SERVICES, "grpc.health.v1.Health"):
-            self.assertIn(service.encode(), answer)
+            self.assertIn(service.encode(), response)
 
     # Metadata.
 
-    def test_trailing_metadata_of_an_answer(self):
+    def test_response_has_request_id_and_timings(self):
         _, trailing = self.client.call(wire.ENCODE, sinusoidal_request())
         self.assertTrue(trailing["x-request-id"])
         for key in ("locus-queue-us", "locus-compute-us"):
             self.assertRegex(trailing[key], r"^\d+$")
 
-    def test_trailing_metadata_of_an_error(self):
+    def test_error_has_request_id_and_timings(self):
         with self.assertRaises(grpc.RpcError) as caught:
             self.client(wire.ENCODE, wire.EncodeRequest())
         trailing = dict(caught.exception.trailing_metadata())
         for key in ("x-request-id", "locus-queue-us", "locus-compute-us"):
             self.assertIn(key, trailing)
 
-    def test_request_id_is_the_callers(self):
+    def test_returns_the_request_id_of_the_client(self):
         _, trailing = self.client.call(wire.ENCODE, sinusoidal_request(),
-                                       metadata=[("x-request-id", "mine-17")])
-        self.assertEqual(trailing["x-request-id"], "mine-17")
+                                       metadata=[("x-request-id", "client-17")])
+        self.assertEqual(trailing["x-request-id"], "client-17")
 
-    def test_request_ids_differ(self):
+    def test_generated_request_ids_are_unique(self):
         ids = {self.client.call(wire.ENCODE, sinusoidal_request())[1]["x-request-id"]
                for _ in range(5)}
         self.assertEqual(len(ids), 5)
 
     # Logs.
 
-    def test_one_line_per_call(self):
+    def test_log_has_one_line_per_call(self):
         self.client.call(wire.ENCODE, sinusoidal_request(),
                          metadata=[("x-request-id", "logged-once"), ("traceparent", TRACE)])
         self.daemon.log.wait_for(lambda e: e.get("request_id") == "logged-once")
@@ -119,7 +119,7 @@ class ServiceTest(unittest.TestCase):
         self.assertEqual(lines[0]["code"], "OK")
         self.assertEqual(lines[0]["traceparent"], TRACE)
 
-    def test_a_callers_text_cannot_forge_a_line(self):
+    def test_client_metadata_cannot_forge_log_events(self):
         hostile = 'x","event":"forged'
         self.client.call(wire.ENCODE, sinusoidal_request(),
                          metadata=[("x-request-id", hostile), ("traceparent", hostile)])
@@ -129,7 +129,7 @@ class ServiceTest(unittest.TestCase):
 
     # HTTP.
 
-    def test_health_over_http(self):
+    def test_http_port_serves_probes_and_rejects_other_requests(self):
         self.assertEqual(self.daemon.http("/healthz")[0], 200)
         self.assertEqual(self.daemon.http("/readyz")[0], 200)
         self.assertEqual(self.daemon.http("/no-such-page")[0], 404)
@@ -142,30 +142,29 @@ class ServiceTest(unittest.TestCase):
         self.assertGreaterEqual(self.daemon.metric("grpc_server_handled_total"), before + 3)
         self.assertEqual(self.daemon.metric("locus_in_flight_calls"), 0)
 
-    def test_metrics_are_named_as_the_ecosystem_names_them(self):
+    def test_metric_names_follow_conventions(self):
         self.client(wire.ENCODE, sinusoidal_request())
         _, text = self.daemon.http("/metrics")
         for name in ("grpc_server_started_total", "grpc_server_handled_total",
                      "grpc_server_handling_seconds_bucket"):
             self.assertIn(name, text)
         self.assertIn('le="1e-05"', text)
-        ours = re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)
-        for name in ours:
+        for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE):
             self.assertRegex(name, r"^(grpc_server_|locus_|process_)")
 
-    def test_metrics_are_there_before_anything_happened(self):
+    def test_metrics_exist_before_the_first_event(self):
         _, text = self.daemon.http("/metrics")
         for line in ("locus_evaluations_in_progress 0", "locus_evaluation_cells_total 0",
                      "locus_evaluation_steps_total 0",
-                     'locus_admitted_calls_total{lane="long"} 0',
-                     'locus_shed_calls_total{reason="evaluations"} 0'):
+                     'locus_admitted_calls_total{cost_class="long"} 0',
+                     'locus_rejected_calls_total{reason="evaluations"} 0'):
             self.assertIn(line, text.splitlines())
         self.assertIn('grpc_type="server_stream"', text)
 
-    def test_metrics_keep_callers_strings_out(self):
+    def test_metrics_contain_no_text_of_clients(self):
         request = wire.AttendRequest()
         request.scheme.none.SetInParent()
-        request.module.tokens.append("unmistakable-word")
+        request.module.tokens.append("unmistakable-token")
         self.client(wire.ATTEND, request, metadata=[("x-request-id", "unmistakable-id")])
         self.assertNotIn("unmistakable", self.daemon.http("/metrics")[1])
 
@@ -178,13 +177,14 @@ class ServiceTest(unittest.TestCase):
 
 
 def sorted_by_listing(scheme, message_type):
-    """The fields of a scheme's message, in the order in which its parameters are listed."""
+    """The field names of a scheme's message, in the order of its listed parameters."""
     order = {parameter.name: i for i, parameter in enumerate(scheme.parameters)}
     return sorted(field_names(message_type), key=lambda name: order.get(name, -1))
 
 
 def field_names(message_type):
-    """Those of a message inside it follow it, as yarn.factor."""
+    """The field names of a message. A message field is followed by its own fields with their
+    paths, such as yarn.factor."""
     names = []
     for field in message_type.fields:
         names.append(field.name)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What comes with the programs: versions, completion, manuals, and words to systemd."""
+"""Version output, shell completion, manual pages and systemd integration of both programs."""
 
 import json
 import os
@@ -21,12 +21,12 @@ def output(*command):
 
 
 def declared_flags(help_text):
-    """Those that begin a line of the help, not those that its texts mention."""
+    """The flags that a help text declares, without those that its descriptions mention."""
     return set(re.findall(r"^\s+(?:-\w,)?(--[a-z][a-z-]*)", help_text, re.M))
 
 
 def commands(path=()):
-    """Every command of locus and of its commands, as the help has them."""
+    """The paths of all commands and subcommands of locus, according to its help texts."""
     listed = output(LOCUS, *path, "--help").split("Subcommands:\n")
     yield path
     if len(listed) > 1:
@@ -35,7 +35,7 @@ def commands(path=()):
 
 
 class VersionTest(unittest.TestCase):
-    def test_both_programs_name_commit_and_build(self):
+    def test_both_programs_report_version_commit_and_build(self):
         with open(os.path.join(wire.ROOT, "CMakeLists.txt"), encoding="utf-8") as file:
             version = re.search(r"project\(locus VERSION (\S+)", file.read()).group(1)
         for line in (output(LOCUSD, "--version"), output(LOCUS, "--version"),
@@ -48,20 +48,19 @@ class VersionTest(unittest.TestCase):
             ready = daemon.log.wait_for(lambda e: e["event"] == "ready")
             self.assertIn(f"commit {ready['commit']};", output(LOCUSD, "--version"))
 
-
-    def test_the_commit_is_the_one_that_was_built(self):
+    def test_version_reports_the_commit_of_the_sources(self):
         described = subprocess.run(
             ["git", "-C", wire.ROOT, "describe", "--always", "--abbrev=12", "--exclude=*"],
             capture_output=True, text=True, check=False)
         if not os.path.exists(os.path.join(wire.ROOT, ".git")) or described.returncode != 0:
-            return  # sources without their history
+            return  # The sources are not a git checkout.
         commit = json.loads(output(LOCUS, "version", "--json"))["commit"]
         self.assertEqual(commit.removesuffix("-dirty"), described.stdout.strip())
 
 
 class BashCompletionTest(unittest.TestCase):
     def complete(self, script, function, *words):
-        """What bash would offer for the last word."""
+        """The completions that bash offers for the last word."""
         quoted = " ".join(f"'{word}'" for word in words)
         done = subprocess.run(
             ["bash", "--norc", "-c",
@@ -72,7 +71,7 @@ class BashCompletionTest(unittest.TestCase):
         self.assertEqual(done.stderr, "")
         return set(done.stdout.split())
 
-    def test_locus_offers_every_command_and_flag(self):
+    def test_locus_completes_every_command_and_flag(self):
         script = output(LOCUS, "completion", "bash")
         seen = 0
         for path in commands():
@@ -81,7 +80,7 @@ class BashCompletionTest(unittest.TestCase):
             seen += len(offered)
         self.assertGreater(seen, 100)
         self.assertEqual(self.complete(script, "_locus", "locus", "hea"), {"health"})
-        # A value is no command.
+        # The value of a flag is not completed as a command.
         self.assertEqual(self.complete(script, "_locus", "locus", "encode", "--scheme", ""), set())
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "authority.pem")
@@ -89,18 +88,18 @@ class BashCompletionTest(unittest.TestCase):
             offered = self.complete(script, "_locus", "locus", "health", "--ca", path[:-4])
             self.assertEqual(offered, {path})
 
-    def test_locusd_offers_every_flag(self):
+    def test_locusd_completes_every_flag(self):
         offered = self.complete(output(LOCUSD, "--completion=bash"), "_locusd", "locusd", "--")
         expected = declared_flags(output(LOCUSD, "--help"))
         self.assertEqual({flag.rstrip("=") for flag in offered},
                          expected - {"--help", "--version", "--completion", "--manual"})
 
-    def test_a_shell_that_is_not_known(self):
+    def test_rejects_unknown_shells(self):
         for command in ((LOCUS, "completion", "tcsh"), (LOCUSD, "--completion=tcsh")):
             done = subprocess.run(command, capture_output=True, check=False)
             self.assertEqual(done.returncode, 2)
 
-    def test_other_shells_take_their_scripts(self):
+    def test_zsh_and_fish_scripts_contain_every_flag(self):
         for shell in ("zsh", "fish"):
             script = output(LOCUS, "completion", shell)
             for path in commands():
@@ -118,6 +117,8 @@ class BashCompletionTest(unittest.TestCase):
 
 class ManualTest(unittest.TestCase):
     def check(self, page, flags):
+        """Checks that a page describes these flags, uses only known macros, and that groff, if it
+        is installed, formats it without warnings."""
         text = page.replace("\\-", "-")
         for flag in flags:
             self.assertRegex(text, rf"(?m)^\\fB.*{flag}\b")
@@ -129,21 +130,21 @@ class ManualTest(unittest.TestCase):
                                   capture_output=True, check=True)
             self.assertEqual(done.stderr, "")
 
-    def test_locus(self):
+    def test_locus_manual_describes_every_command_and_flag(self):
         page = output(LOCUS, "manual")
         for path in commands():
             if path:
                 self.assertIn(f".SS locus {' '.join(path)}\n", page.replace("\\-", "-"))
             self.check(page, declared_flags(output(LOCUS, *path, "--help")))
 
-    def test_locusd(self):
+    def test_locusd_manual_describes_every_flag(self):
         flags = declared_flags(output(LOCUSD, "--help"))
         self.check(output(LOCUSD, "--manual"),
                    flags - {"--help", "--version", "--completion", "--manual"})
 
 
 class SystemdTest(unittest.TestCase):
-    def test_says_when_it_is_ready_and_when_it_stops(self):
+    def test_notifies_systemd_of_start_and_stop(self):
         with tempfile.TemporaryDirectory() as folder, \
                 socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as receiver:
             for name in (os.path.join(folder, "notify"), f"\0locus-{os.getpid()}"):
@@ -161,7 +162,7 @@ class SystemdTest(unittest.TestCase):
             receiver.close()
 
     @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
-    def test_the_unit_is_right_and_hardened(self):
+    def test_unit_is_valid_and_hardened(self):
         unit = os.path.join(wire.ROOT, "deploy", "debian", "locusd.service")
         with tempfile.TemporaryDirectory() as folder:
             copy = os.path.join(folder, "locusd.service")
@@ -175,7 +176,7 @@ class SystemdTest(unittest.TestCase):
                                   capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stdout[-400:] + done.stderr)
 
-    def test_the_environment_file_names_only_flags(self):
+    def test_environment_file_contains_only_existing_flags(self):
         flags = output(LOCUSD, "--help")
         path = os.path.join(wire.ROOT, "deploy", "debian", "locusd.default")
         with open(path, encoding="utf-8") as file:

@@ -1,5 +1,5 @@
-"""Programs that tests use where they are. Without one a test is skipped, and ctest says so; with
-LOCUS_REQUIRE_TOOLS set, as continuous integration has it, it fails."""
+"""Optional programs that tests use. A test is skipped if its program is not installed, and fails
+instead if LOCUS_REQUIRE_TOOLS is set, as in continuous integration."""
 
 import os
 import shutil
@@ -9,14 +9,14 @@ REQUIRED = bool(os.environ.get("LOCUS_REQUIRE_TOOLS"))
 
 
 def missing_tool(why):
-    """Ends a test that cannot be done."""
+    """Skips the running test, or fails it if tools are required."""
     if REQUIRED:
         raise AssertionError(f"LOCUS_REQUIRE_TOOLS is set, but {why}")
     raise unittest.SkipTest(why)
 
 
 def needs(*programs):
-    """Of a test, or of all tests of a class."""
+    """Decorator of a test method or a test class that needs these programs."""
     missing = [name for name in programs if not shutil.which(name)]
     why = f"not installed: {', '.join(missing)}"
     if not missing or not REQUIRED:

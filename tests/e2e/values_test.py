@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The numbers that a real server answers, against an independent float64 truth."""
+"""Numerical results of a server, compared with the float64 reference in tests/golden."""
 
 import json
 import os
@@ -7,18 +7,19 @@ import unittest
 
 import numpy as np
 
-import closeness
+import tolerances
 import wire
 from case_requests import attend_request, encode_request, module_request
 from daemon import Daemon
 
-# Found through case_requests, which adds tests/golden to the path.
+# These modules are in tests/golden, which case_requests adds to the path.
 import attention_cases
 import encoding_cases
 import neutral
 import schemes
 import streams
 
+# Parts of an encoding that follow from its other parts.
 DERIVED = ("wavelengths", "unscaled_frequencies", "original_length", "target_length",
            "original_turns", "target_turns", "target_frequencies", "ramp", "incomplete_pairs",
            "decays", "bucket_edges", "table_length", "policy")
@@ -29,14 +30,14 @@ RANDOM_ENCODE_CASES = 200
 
 
 def numbers(expected):
-    """Expectations are tensors, or plain lists of doubles."""
+    """The expected values of a case, which are a tensor or a list of doubles, as an array."""
     if isinstance(expected, dict):
         return neutral.to_array(expected).astype(float)
     return np.array(expected, dtype=float)
 
 
 def encoding_parts(response):
-    """{name in a golden: numbers} of an EncodeResponse."""
+    """The parts of an EncodeResponse as {name in a golden case: array}."""
     parts = {}
     kind = response.WhichOneof("encoding")
     if kind:
@@ -60,8 +61,8 @@ class ValuesTest(unittest.TestCase):
         with open(GOLDENS, encoding="utf-8") as file:
             cls.goldens = json.load(file)
 
-    def assert_near(self, got, want, dtype, tolerance, what):
-        self.assertIsNone(closeness.difference(got, want, dtype, tolerance), what)
+    def assert_near(self, got, want, dtype, tolerance, context):
+        self.assertIsNone(tolerances.difference(got, want, dtype, tolerance), context)
 
     def check_encode(self, case, dtype):
         response = self.client(wire.ENCODE, encode_request(case, dtype))
@@ -73,48 +74,49 @@ class ValuesTest(unittest.TestCase):
             want = schemes.sinusoidal_frequencies(parts["table"].shape[-1],
                                                   **case["scheme"]["sinusoidal"])
             np.testing.assert_allclose(parts.pop("frequencies"), want.astype(float),
-                                       rtol=closeness.POWER, err_msg=case["name"])
+                                       rtol=tolerances.POWER, err_msg=case["name"])
         expected = {key: value for key, value in case["expect"].items()
                     if key != "attention_factor"}
         self.assertEqual({*parts}, {key for key, value in expected.items() if value}, case["name"])
         for key, got in parts.items():
-            want, what = numbers(expected[key]), f"{case['name']}: {key}, {dtype}"
+            want, context = numbers(expected[key]), f"{case['name']}: {key}, {dtype}"
             if key in ("frequencies", "slopes"):
-                np.testing.assert_allclose(got, want, rtol=closeness.POWER, err_msg=what)
+                np.testing.assert_allclose(got, want, rtol=tolerances.POWER, err_msg=context)
                 continue
             self.assert_near(got, want, dtype,
-                             closeness.encode_tolerance(dtype, case, key, want), what)
+                             tolerances.encode_tolerance(dtype, case, key, want), context)
 
     def check_derived(self, parts, name):
-        """Takes what follows from other numbers out of them, and checks that it does."""
+        """Removes the derived parts, and checks that they follow from the others."""
         derived = {key: parts.pop(key) for key in DERIVED if key in parts}
         if "frequencies" in parts:
             frequencies = np.array(parts["frequencies"])
-            turning = frequencies > 0
-            np.testing.assert_allclose(np.array(derived["wavelengths"])[turning],
-                                       2 * np.pi / frequencies[turning], err_msg=name)
+            rotating = frequencies > 0
+            np.testing.assert_allclose(np.array(derived["wavelengths"])[rotating],
+                                       2 * np.pi / frequencies[rotating], err_msg=name)
         if "original_turns" in derived:
             np.testing.assert_allclose(
                 derived["original_turns"], np.array(derived["unscaled_frequencies"])
                 * derived["original_length"] / (2 * np.pi), err_msg=name)
-            far = np.array(derived.get("target_frequencies", frequencies))
-            np.testing.assert_allclose(derived["target_turns"], far
+            target = np.array(derived.get("target_frequencies", frequencies))
+            np.testing.assert_allclose(derived["target_turns"], target
                                        * derived["target_length"] / (2 * np.pi), err_msg=name)
             np.testing.assert_array_equal(
                 derived.get("incomplete_pairs", []),
-                np.flatnonzero((far > 0) & (np.array(derived["original_turns"]) < 1)),
+                np.flatnonzero((target > 0) & (np.array(derived["original_turns"]) < 1)),
                 err_msg=name)
-            self.check_ramp(derived, far, name)
+            self.check_ramp(derived, target, name)
 
-    def check_ramp(self, derived, far, name):
-        """The scaled frequency lies so far between the plain one and that over the factor."""
+    def check_ramp(self, derived, target, name):
+        """The ramp is the interpolation weight between a frequency and its value divided by the
+        factor."""
         factor = derived["target_length"] / derived["original_length"]
-        plain, ramp = np.array(derived["unscaled_frequencies"]), np.array(derived["ramp"])
+        unscaled, ramp = np.array(derived["unscaled_frequencies"]), np.array(derived["ramp"])
         between = (ramp > 0) & (ramp < 1)
-        np.testing.assert_allclose((plain * (1 - ramp) + plain / factor * ramp)[between],
-                                   far[between], rtol=1e-6, err_msg=name)
+        np.testing.assert_allclose((unscaled * (1 - ramp) + unscaled / factor * ramp)[between],
+                                   target[between], rtol=1e-6, err_msg=name)
 
-    def test_lengths_of_a_request_make_turns(self):
+    def test_turns_follow_from_the_lengths_of_the_request(self):
         for rope, factor in (({}, 1), ({"linear": {"factor": 4}}, 4), ({"ntk": {"factor": 4}}, 4),
                              ({"proportional": {"factor": 4, "share": 0.5}}, 4)):
             request = wire.EncodeRequest(scheme={"rope": rope}, dim=16, trained_length=100)
@@ -126,8 +128,8 @@ class ValuesTest(unittest.TestCase):
                                        100 * 10000.0 ** (-np.arange(8) / 8) / (2 * np.pi))
             np.testing.assert_allclose(rotation.target_turns, 100 * factor
                                        * np.array(rotation.frequencies) / (2 * np.pi))
-            turning = [k for k in range(8) if rotation.frequencies[k] > 0]
-            self.assertEqual(list(rotation.incomplete_pairs), [k for k in turning if k >= 3])
+            rotating = [k for k in range(8) if rotation.frequencies[k] > 0]
+            self.assertEqual(list(rotation.incomplete_pairs), [k for k in rotating if k >= 3])
             self.assertEqual(len(rotation.ramp), 8 if factor > 1 else 0)
         request.target_length = 1000
         self.assertEqual(self.client(wire.ENCODE, request).rotation.target_length, 1000)
@@ -135,15 +137,15 @@ class ValuesTest(unittest.TestCase):
         with self.assertRaisesRegex(Exception, "trained_length"):
             self.client(wire.ENCODE, request)
 
-    def test_numbers_of_the_heads(self):
+    def test_kerple_returns_the_parameters_of_each_head(self):
         request = wire.EncodeRequest(scheme={"kerple": {"p": [0.5, 1.5], "seed": 3}})
         request.positions.range.count = 1
-        numbers = {each.name: list(each.values)
-                   for each in self.client(wire.ENCODE, request).bias.head_numbers}
-        self.assertEqual(numbers["p"], [0.5, 1.5])
+        parameters = {each.name: list(each.values)
+                      for each in self.client(wire.ENCODE, request).bias.head_numbers}
+        self.assertEqual(parameters["p"], [0.5, 1.5])
         stream = streams.Stream(3, "kerple.a")
-        np.testing.assert_allclose(numbers["a"], [0.01 + 0.99 * stream.uniform()
-                                                  for _ in range(2)], rtol=1e-15)
+        np.testing.assert_allclose(parameters["a"], [0.01 + 0.99 * stream.uniform()
+                                                     for _ in range(2)], rtol=1e-15)
 
     def check_attend(self, case, dtype, request):
         response = self.client(wire.ATTEND, request)
@@ -151,49 +153,49 @@ class ValuesTest(unittest.TestCase):
         parts = {"output": dtype, "weights": wide, "log_sum_exp": wide}
         for key, want in case["expect"].items():
             message = getattr(response, key)
-            # Words have no type of their own, and are answered in single precision.
+            # Tokens have no floating-point type; their results are in single precision.
             kind = "FLOAT32" if "tokens" in case else parts[key]
             self.assertEqual(message.dtype, wire.CODES[kind], case["name"])
             want = numbers(want)
             self.assert_near(wire.array(message), want, kind,
-                             closeness.attention_tolerance(kind, case, want),
+                             tolerances.attention_tolerance(kind, case, want),
                              f"{case['name']}: {key}, {dtype}")
         self.assertEqual(response.HasField("weights"),
                          case.get("options", {}).get("return_weights", False))
 
-    def test_golden_encodings_in_every_type(self):
+    def test_encodings_match_golden_values_in_every_type(self):
         for case in self.goldens["encode"]:
             for dtype in wire.FLOATS:
                 self.check_encode(case, dtype)
 
-    def test_golden_attention_in_every_type(self):
+    def test_attention_matches_golden_values_in_every_type(self):
         for case in self.goldens["attend"]:
             for dtype in wire.FLOATS:
                 self.check_attend(case, dtype, attend_request(case, dtype))
 
-    def test_golden_layers_in_every_type(self):
+    def test_multi_head_modules_match_golden_values_in_every_type(self):
         for case in self.goldens["module"]:
             for dtype in wire.FLOATS:
                 self.check_attend(case, dtype, module_request(case, dtype))
 
-    def test_random_encodings(self):
+    def test_random_encodings_match_the_reference(self):
         for number in range(RANDOM_ENCODE_CASES):
             case = encoding_cases.random_encode(number)
             self.check_encode(case, wire.FLOATS[number % 4])
 
-    def test_random_attention(self):
+    def test_random_attention_matches_the_reference(self):
         for number in range(1000, 1000 + RANDOM_ATTEND_CASES):
             case = attention_cases.random_attend(number, limit=11)
             dtype = wire.FLOATS[number % 4]
             self.check_attend(case, dtype, attend_request(case, dtype))
 
-    def test_random_attention_past_the_size_of_a_tile(self):
+    def test_random_attention_over_several_tiles_matches_the_reference(self):
         for number in range(2000, 2000 + LARGE_ATTEND_CASES):
             case = attention_cases.random_attend(number, limit=150)
             dtype = wire.FLOATS[number % 2]
             self.check_attend(case, dtype, attend_request(case, dtype))
 
-    def test_mask_may_be_of_another_type(self):
+    def test_mask_may_have_another_type(self):
         case = next(c for c in self.goldens["attend"] if c["name"] == "mask/additive/[3, 4]")
         for dtype, mask_dtype in (("FLOAT32", "FLOAT64"), ("FLOAT16", "FLOAT32"),
                                   ("FLOAT64", "BFLOAT16")):
@@ -202,8 +204,9 @@ class ValuesTest(unittest.TestCase):
                 wire.tensor(neutral.to_array(case["options"]["mask"]), mask_dtype))
             self.check_attend(case, dtype, request)
 
-    def test_a_row_of_the_lowest_float_is_not_hidden(self):
-        """All keys equally far down are all seen: the plain mean."""
+    def test_mask_of_equal_low_values_hides_no_key(self):
+        """Finite mask values that are equal for all keys cancel in the softmax, so that the output
+        is the mean of the values."""
         v = np.arange(12.0).reshape(1, 1, 4, 3)
         for low in (-1e9, float(np.finfo(np.float32).min)):
             request = wire.AttendRequest()
@@ -216,8 +219,8 @@ class ValuesTest(unittest.TestCase):
             self.assert_near(got, np.tile(v.mean(axis=2, keepdims=True), (1, 1, 2, 1)),
                              "FLOAT32", 1e-5, f"mask of {low}")
 
-    def test_empty_extents(self):
-        """No batch, no queries or no keys: as many numbers as the shape says, zeros all."""
+    def test_empty_batches_queries_and_keys(self):
+        """Without batches, queries or keys, the output has the right shape and contains zeros."""
         for scheme in ("none", "rope", "t5_bias"):
             for batch, queries, keys in ((0, 2, 3), (2, 0, 3), (2, 2, 0)):
                 request = wire.AttendRequest()
@@ -233,7 +236,7 @@ class ValuesTest(unittest.TestCase):
                 np.testing.assert_array_equal(wire.array(got.log_sum_exp),
                                               np.full((batch, 2, queries), -np.inf))
 
-    def test_windows_far_past_the_keys_see_nothing(self):
+    def test_window_beyond_all_keys_gives_zeros(self):
         request = wire.AttendRequest()
         request.scheme.none.SetInParent()
         request.heads.q.CopyFrom(wire.tensor(np.ones((1, 1, 2, 4))))
@@ -243,7 +246,7 @@ class ValuesTest(unittest.TestCase):
         got = wire.array(self.client(wire.ATTEND, request).output)
         np.testing.assert_array_equal(got, np.zeros((1, 1, 2, 4)))
 
-    def test_endless_positions_without_keys_make_an_empty_bias(self):
+    def test_bias_without_keys_is_empty_for_any_number_of_queries(self):
         request = wire.EncodeRequest(head_count=1)
         request.scheme.alibi.SetInParent()
         request.positions.range.count = 1 << 60
@@ -251,7 +254,7 @@ class ValuesTest(unittest.TestCase):
         self.assertEqual(list(self.client(wire.ENCODE, request).bias.bias.shape),
                          [1, 1 << 60, 0])
 
-    def test_a_visible_nan_is_seen(self):
+    def test_nan_in_a_visible_key_propagates_to_the_output(self):
         for nan in (np.nan, -np.nan):
             request = wire.AttendRequest()
             request.scheme.none.SetInParent()
@@ -262,17 +265,18 @@ class ValuesTest(unittest.TestCase):
             request.heads.v.CopyFrom(wire.tensor(np.ones((1, 1, 5, 4))))
             self.assertTrue(np.isnan(wire.array(self.client(wire.ATTEND, request).output)).all())
 
-    def test_no_positions_make_an_empty_table(self):
+    def test_table_without_positions_is_empty(self):
         request = wire.EncodeRequest(dim=6)
         request.scheme.sinusoidal.SetInParent()
         request.positions.range.count = 0
         self.assertEqual(list(self.client(wire.ENCODE, request).additive.table.shape), [0, 6])
 
-    def test_order_matters_only_with_positions(self):
-        """The course's case, in words: 3 tokens, width 8, one head, permutation [2, 0, 1]."""
-        words, order = ["cat", "sat", "mat"], [2, 0, 1]
+    def test_attention_without_positions_is_permutation_equivariant(self):
+        """Three tokens, width 8, one head, permutation [2, 0, 1]. With sinusoidal positions the
+        order matters."""
+        tokens, order = ["cat", "sat", "mat"], [2, 0, 1]
 
-        def layer(scheme, tokens):
+        def output_of(scheme, tokens):
             request = wire.AttendRequest()
             getattr(request.scheme, scheme).SetInParent()
             request.module.tokens.extend(tokens)
@@ -280,23 +284,24 @@ class ValuesTest(unittest.TestCase):
             return wire.array(self.client(wire.ATTEND, request).output)[0]
 
         for scheme, test in (("none", lambda d: d < 1e-6), ("sinusoidal", lambda d: d > 1e-3)):
-            moved = layer(scheme, [words[i] for i in order])
-            self.assertTrue(test(np.abs(moved - layer(scheme, words)[order]).max()), scheme)
+            permuted = output_of(scheme, [tokens[i] for i in order])
+            self.assertTrue(test(np.abs(permuted - output_of(scheme, tokens)[order]).max()),
+                            scheme)
 
 
 class DeterminismTest(unittest.TestCase):
-    def answers(self, threads):
+    def responses(self, threads):
         with Daemon(f"--threads={threads}", "--log-calls=false") as daemon:
             client = wire.Client(daemon.grpc_port)
             cases = [attention_cases.random_attend(number, limit=150)
                      for number in range(3000, 3012)]
-            answers = [client(wire.ATTEND, attend_request(case, "FLOAT32")).SerializeToString()
-                       for case in cases]
+            responses = [client(wire.ATTEND, attend_request(case, "FLOAT32")).SerializeToString()
+                         for case in cases]
             client.close()
-            return answers
+            return responses
 
     def test_results_do_not_depend_on_the_number_of_threads(self):
-        self.assertEqual(self.answers(1), self.answers(3))
+        self.assertEqual(self.responses(1), self.responses(3))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The contract as seen by Python: messages, tensors, calls, errors."""
+"""Message classes, tensor conversion, a client and error details for tests in Python."""
 
 import os
 import subprocess
@@ -28,15 +28,15 @@ NUMPY = {1: "<f4", 2: "<f8", 3: "<f2", 4: "<u2", 5: "<i8", 6: "?"}
 
 
 def _load_pool():
-    """Describes the contract by protoc: no generated code, no import paths."""
+    """Compiles the .proto files to descriptors at import, so that no generated code is needed."""
     with tempfile.NamedTemporaryFile(suffix=".binpb") as file:
         subprocess.run([PROTOC, f"-I{ROOT}/proto", f"-I{ROOT}/third_party/proto",
                         "--include_imports", f"--descriptor_set_out={file.name}", *FILES],
                        check=True)
         files = descriptor_pb2.FileDescriptorSet.FromString(file.read())
     pool = descriptor_pool.DescriptorPool()
-    for described in files.file:
-        pool.Add(described)
+    for descriptor in files.file:
+        pool.Add(descriptor)
     return pool
 
 
@@ -75,7 +75,8 @@ RESPONSES = {LIST_SCHEMES: ListSchemesResponse, ENCODE: EncodeResponse, ATTEND: 
 # Tensors.
 
 def tensor(values, dtype="FLOAT32"):
-    """A Tensor of numbers that the type holds exactly, or of bools."""
+    """A Tensor of this type; BOOL if the values are bools. BFLOAT16 truncates, so pass values that
+    it represents exactly."""
     values = np.asarray(values)
     if values.dtype == bool:
         dtype, data = "BOOL", values.astype("u1")
@@ -87,7 +88,7 @@ def tensor(values, dtype="FLOAT32"):
 
 
 def array(message):
-    """The numbers of a Tensor, in double."""
+    """The elements of a Tensor, converted to float64."""
     values = np.frombuffer(message.data, dtype=NUMPY[message.dtype])
     if message.dtype == CODES["BFLOAT16"]:
         values = (values.astype("<u4") << 16).view("<f4")
@@ -97,6 +98,8 @@ def array(message):
 # Calls.
 
 class Client:
+    """A plaintext channel to a port on loopback, without limits of the message size."""
+
     def __init__(self, port):
         self.channel = grpc.insecure_channel(
             f"127.0.0.1:{port}", options=[("grpc.max_receive_message_length", -1),
@@ -106,29 +109,30 @@ class Client:
         self.channel.close()
 
     def method(self, path):
-        """Takes messages, or bytes as they are."""
+        """A unary method as a callable. It takes a message, or bytes, which are sent unchanged."""
         return self.channel.unary_unary(
             path, request_serializer=lambda m: m if isinstance(m, bytes) else m.SerializeToString(),
             response_deserializer=RESPONSES.get(path, RpcStatus).FromString)
 
     def stream(self, path, request, timeout=60, deserialize=None, **options):
-        """The messages of a method that answers with many, as they come."""
+        """Calls a server-streaming method, and returns the iterator over its responses."""
         method = self.channel.unary_stream(
             path, request_serializer=lambda m: m if isinstance(m, bytes) else m.SerializeToString(),
             response_deserializer=deserialize or RESPONSES[path].FromString)
         return method(request, timeout=timeout, **options)
 
     def __call__(self, path, request, timeout=60, **options):
+        """Calls a unary method, and returns the response."""
         return self.method(path)(request, timeout=timeout, **options)
 
     def call(self, path, request, timeout=60, **options):
-        """(response, trailing metadata as a dict)."""
-        response, done = self.method(path).with_call(request, timeout=timeout, **options)
-        return response, dict(done.trailing_metadata())
+        """Calls a unary method, and returns (response, trailing metadata as a dict)."""
+        response, finished = self.method(path).with_call(request, timeout=timeout, **options)
+        return response, dict(finished.trailing_metadata())
 
 
 def details_of(error):
-    """The google.rpc details of an RpcError: {type name: message}."""
+    """The google.rpc.Status of an RpcError, and its details as {type name: message}."""
     metadata = dict(error.trailing_metadata() or ())
     status = RpcStatus.FromString(metadata.get("grpc-status-details-bin", b""))
     found = {}

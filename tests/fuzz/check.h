@@ -1,4 +1,4 @@
-// What a fuzz target does when something that must hold does not.
+// Assertions for fuzz targets.
 #pragma once
 
 #include <cstdio>
@@ -7,11 +7,12 @@
 
 namespace locus::fuzz {
 
-// Fuzzers look for crashes, so that a broken promise has to be one.
-inline void Check(bool holds, const char* promise,
-                  const std::string& detail = "") {
+// Aborts if `holds` is false, because a fuzzer detects only crashes. Prints the
+// invariant that was violated, and the details.
+inline void Check(bool holds, const char* invariant,
+                  const std::string& details = "") {
   if (holds) return;
-  std::fprintf(stderr, "broken promise: %s\n%s\n", promise, detail.c_str());
+  std::fprintf(stderr, "violated: %s\n%s\n", invariant, details.c_str());
   std::abort();
 }
 

@@ -1,5 +1,5 @@
-// Configurations of models, as strangers publish them. What is understood can
-// be written as a configuration that is understood again.
+// Fuzzes the reader of Hugging Face config.json files. A configuration that can
+// be read and then written can be read again.
 #include <cstdint>
 
 #include "absl/strings/string_view.h"
@@ -13,14 +13,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto model = locus::client::ReadHfConfig(text);
   if (!model.ok()) return 0;
   Check(model->scheme.kind_case() != locus::v1::Scheme::KIND_NOT_SET,
-        "what is understood is a scheme");
+        "a configuration that is read has a scheme");
   auto written = locus::client::WriteHfConfig(model->scheme, model->head_dim);
   if (!written.ok()) return 0;
-  // It is a part of a configuration, whose rest says how large a head is.
+  // WriteHfConfig() writes only a part of a configuration; the head dimension
+  // is in the rest.
   if (model->head_dim > 0) (*written)["head_dim"] = model->head_dim;
-  const std::string again_text = written->dump();
-  const auto again = locus::client::ReadHfConfig(again_text);
-  Check(again.ok(), "what was written is understood",
-        again_text + "\n" + again.status().ToString());
+  const std::string written_text = written->dump();
+  const auto reread = locus::client::ReadHfConfig(written_text);
+  Check(reread.ok(), "a written configuration can be read",
+        written_text + "\n" + reread.status().ToString());
   return 0;
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes tests/fuzz/corpus/TARGET/seed-*: where fuzzing begins, and what tests replay.
+"""Writes the seed corpus of the fuzz targets: tests/fuzz/corpus/TARGET/seed-*.
 
-Committed with its output; run it again when the contract grows. Cases that fuzzing found stand
-beside the seeds as found-*, and are left alone.
+Fuzzing starts from these inputs, and tests replay them. The output is committed; run the script
+again when the contract grows. Inputs that fuzzing found are in the same folders as found-*, and
+are not changed.
 """
 
 import glob
@@ -25,7 +26,7 @@ import wire  # noqa: E402
 # The order of kMethods in request_fuzz.cc.
 METHODS = (wire.LIST_SCHEMES, wire.ENCODE, wire.ATTEND, wire.CHECK_PROPERTIES, wire.EVALUATE,
            wire.HEALTH_CHECK, methods.REFLECT, wire.HEALTH_WATCH)
-LARGEST_BYTES = 600
+MAX_BYTES = 600  # longer inputs are left out
 
 SCHEMES = (
     "none {}", "sinusoidal { base: 100 layout: SINUSOIDAL_LAYOUT_HALVES }",
@@ -55,6 +56,7 @@ METADATA = (
 
 
 def requests():
+    """Yields (index of the method, serialized request)."""
     yield METHODS.index(wire.LIST_SCHEMES), b""
     for _, path, request, *_ in hostile_requests.all_requests():
         data = request if isinstance(request, bytes) else request.SerializeToString()
@@ -105,7 +107,8 @@ def npy_files():
 
 
 def configs():
-    path = os.path.join(os.path.dirname(HERE), "client", "cli", "hf_config_test.cc")
+    """Yields the configurations in the unit test of the reader, and those above."""
+    path = os.path.join(os.path.dirname(HERE), "client", "hf_config", "hf_config_test.cc")
     with open(path, encoding="utf-8") as file:
         for text in re.findall(r'R"\((.*?)\)"', file.read(), re.S):
             yield text.encode()
@@ -113,7 +116,7 @@ def configs():
 
 
 def seeds():
-    """{target: {name: bytes}} of all that is committed."""
+    """All seeds as {target: {file name: bytes}}."""
     cases = {
         "request": [bytes([method]) + data for method, data in requests()],
         "npy": npy_files(),
@@ -124,11 +127,12 @@ def seeds():
             b"rope {\n  layout: SIDEWAYS }"],
         "metadata": [text.encode() for text in METADATA] + [b"\xff\xfe\xc0\x80"]}
     return {target: {"seed-" + hashlib.sha256(data).hexdigest()[:12]: data
-                     for data in all_cases if len(data) <= LARGEST_BYTES}
-            for target, all_cases in cases.items()}
+                     for data in inputs if len(data) <= MAX_BYTES}
+            for target, inputs in cases.items()}
 
 
 def write(target, cases):
+    """Replaces the seeds of a target."""
     folder = os.path.join(HERE, "corpus", target)
     os.makedirs(folder, exist_ok=True)
     for old in glob.glob(os.path.join(folder, "seed-*")):
@@ -139,5 +143,5 @@ def write(target, cases):
 
 
 if __name__ == "__main__":
-    for each, its_cases in seeds().items():
-        write(each, its_cases)
+    for fuzz_target, seed_files in seeds().items():
+        write(fuzz_target, seed_files)

@@ -1,4 +1,4 @@
-// A file that exists only in memory, for code that reads files by name.
+// Files in memory, for fuzz targets of code that reads files by name.
 #pragma once
 
 #include <sys/mman.h>
@@ -10,12 +10,14 @@
 
 namespace locus::fuzz {
 
+// An anonymous file (memfd_create) with the given content. The path is valid in
+// this process, until the object is destroyed.
 class MemoryFile {
  public:
   MemoryFile(const void* data, size_t size)
       : fd_(memfd_create("fuzz", MFD_CLOEXEC)) {
     Check(fd_ >= 0 && write(fd_, data, size) == static_cast<ssize_t>(size),
-          "there is memory for a file");
+          "the file can be created");
   }
   ~MemoryFile() { close(fd_); }
   MemoryFile(const MemoryFile&) = delete;

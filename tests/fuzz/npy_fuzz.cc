@@ -1,5 +1,5 @@
-// `.npy` files of anybody's. What can be read is consistent, and comes back the
-// same when it is written and read again.
+// Fuzzes the reader of .npy files. A tensor that can be read is not larger than
+// its file, and is the same after it was written and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -13,24 +13,26 @@
 namespace locus {
 namespace {
 
-// A file of this process's own, since fuzzers run side by side.
-class Scratch {
+// A temporary folder, removed by the destructor. Fuzzers run in parallel, so
+// that each process needs its own.
+class TemporaryFolder {
  public:
-  Scratch() {
+  TemporaryFolder() {
     char name[] = "/tmp/locus_npy_fuzz_XXXXXX";
-    fuzz::Check(mkdtemp(name) != nullptr, "there is room in /tmp");
+    fuzz::Check(mkdtemp(name) != nullptr, "a folder can be created in /tmp");
     folder_ = name;
   }
-  ~Scratch() { std::filesystem::remove_all(folder_); }
-  std::string path() const { return folder_ + "/again.npy"; }
+  ~TemporaryFolder() { std::filesystem::remove_all(folder_); }
+  std::string path() const { return folder_ + "/written.npy"; }
 
  private:
   std::string folder_;
 };
 
-const std::string& Written() {
-  static const Scratch scratch;
-  static const std::string path = scratch.path();
+// The file to which tensors are written.
+const std::string& WrittenPath() {
+  static const TemporaryFolder folder;
+  static const std::string path = folder.path();
   return path;
 }
 
@@ -42,12 +44,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const locus::fuzz::MemoryFile file(data, size);
   const auto read = locus::client::ReadNpy(file.path());
   if (!read.ok()) return 0;
-  Check(read->data().size() <= size, "a tensor has no more than its file");
-  Check(locus::client::WriteNpy(locus::Written(), *read).ok(),
-        "what was read can be written");
-  const auto again = locus::client::ReadNpy(locus::Written());
-  Check(again.ok(), "what was written can be read", again.status().ToString());
-  Check(again->SerializeAsString() == read->SerializeAsString(),
-        "it is the same");
+  Check(read->data().size() <= size, "a tensor is not larger than its file");
+  Check(locus::client::WriteNpy(locus::WrittenPath(), *read).ok(),
+        "a tensor can be written");
+  const auto reread = locus::client::ReadNpy(locus::WrittenPath());
+  Check(reread.ok(), "a written tensor can be read",
+        reread.status().ToString());
+  Check(reread->SerializeAsString() == read->SerializeAsString(),
+        "writing and reading preserves a tensor");
   return 0;
 }

@@ -1,7 +1,9 @@
-// Runs a fuzz target over files, so that what fuzzing found once stays found
-// without a fuzzer: arguments are files, or folders of them.
+// Runs a fuzz target over files without a fuzzer, as a regression test.
+//
+// Usage: PROGRAM PATH...    (files, or folders of files)
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -14,7 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-int Replay(const fs::path& path) {
+// Runs the target on one file.
+void Replay(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   const std::vector<char> bytes((std::istreambuf_iterator<char>(file)),
                                 std::istreambuf_iterator<char>());
@@ -22,11 +25,10 @@ int Replay(const fs::path& path) {
     std::fprintf(stderr, "cannot read %s\n", path.c_str());
     std::exit(1);
   }
-  // So that the last line of a crash says which it was.
+  // If the target crashes, this is the last line before the report.
   std::fprintf(stderr, "%s\n", path.c_str());
   LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()),
                          bytes.size());
-  return 1;
 }
 
 }  // namespace
@@ -35,11 +37,14 @@ int main(int argc, char** argv) {
   int count = 0;
   for (int i = 1; i < argc; ++i) {
     if (!fs::is_directory(argv[i])) {
-      count += Replay(argv[i]);
+      Replay(argv[i]);
+      ++count;
       continue;
     }
     for (const auto& entry : fs::recursive_directory_iterator(argv[i])) {
-      if (entry.is_regular_file()) count += Replay(entry.path());
+      if (!entry.is_regular_file()) continue;
+      Replay(entry.path());
+      ++count;
     }
   }
   std::printf("%d files\n", count);

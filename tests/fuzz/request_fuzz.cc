@@ -1,18 +1,20 @@
-// Bytes as requests, through parsing, validation and admission into every
-// handler, by a server within this process whose limits make every case cheap.
-// The first byte chooses the method. Whatever the bytes are, the answer is OK
-// or a mistake of the caller's, never one of ours.
+// Fuzzes every method of the server with arbitrary bytes as the request,
+// through parsing, validation and admission to the handler. The server runs in
+// this process, with limits that make every case cheap. The first byte of the
+// input selects the method. Every call must succeed or fail with a client
+// error, never with a server error.
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "server/server.h"
 #include "server/base/utf8.h"
+#include "server/server.h"
 #include "tests/fuzz/check.h"
 
 namespace locus::server {
@@ -30,7 +32,8 @@ constexpr const char* kMethods[] = {
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
     "/grpc.health.v1.Health/Watch",
 };
-// Goes on until the caller has had enough.
+
+// Whether a stream of responses only ends when the client cancels the call.
 bool IsEndless(absl::string_view method) {
   return method == "/grpc.health.v1.Health/Watch";
 }
@@ -60,7 +63,8 @@ class Fixture {
     stub_ = std::make_unique<grpc::GenericStub>(channel_);
   }
 
-  // One message there, all messages back, or one if they never end.
+  // Sends one message and reads all responses; only the first if the stream is
+  // endless. Returns the status of the call.
   grpc::Status Call(const char* method, const uint8_t* data, size_t size) {
     grpc::ClientContext context;
     context.set_deadline(std::chrono::system_clock::now() +
@@ -73,9 +77,9 @@ class Fixture {
     stream->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(),
                       nullptr);
     Next(&queue);
-    grpc::ByteBuffer answer;
+    grpc::ByteBuffer response;
     do {
-      stream->Read(&answer, nullptr);
+      stream->Read(&response, nullptr);
     } while (Next(&queue) && !IsEndless(method));
     if (IsEndless(method)) context.TryCancel();
     grpc::Status status;
@@ -85,6 +89,7 @@ class Fixture {
   }
 
  private:
+  // Waits for the next event, and returns whether its operation succeeded.
   static bool Next(grpc::CompletionQueue* queue) {
     void* tag = nullptr;
     bool ok = false;
@@ -97,7 +102,8 @@ class Fixture {
   std::unique_ptr<grpc::GenericStub> stub_;
 };
 
-bool IsQuietUtf8(absl::string_view text) {
+// Whether a text is valid UTF-8 without control or other deceptive characters.
+bool IsPrintable(absl::string_view text) {
   while (!text.empty()) {
     const size_t length = Utf8Length(text);
     if (length == 0 || IsDeceptive(CodePointOf(text.substr(0, length)))) {
@@ -122,25 +128,25 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   switch (status.error_code()) {
     case grpc::OK:
     case grpc::INVALID_ARGUMENT:
-    case grpc::NOT_FOUND:           // a service that health does not know
-    case grpc::RESOURCE_EXHAUSTED:  // a limit
+    case grpc::NOT_FOUND:           // health check of an unknown service
+    case grpc::RESOURCE_EXHAUSTED:  // a limit of the server was exceeded
     case grpc::UNIMPLEMENTED:
       break;
     case grpc::CANCELLED:
-      Check(server::IsEndless(method), "nobody cancels but the caller", method);
+      Check(server::IsEndless(method), "only the client cancels calls", method);
       break;
     case grpc::INTERNAL:
-      // gRPC's own word for a message of its own services that does not parse.
-      Check(std::string(method).find("/grpc.") == 0, "no error of ours",
+      // gRPC returns INTERNAL if a message of its own services does not parse.
+      Check(std::string(method).find("/grpc.") == 0, "no internal error",
             method);
       break;
     default:
-      Check(false, "every request is answered or the caller's mistake",
+      Check(false, "every call succeeds or fails with a client error",
             absl::StrCat(method, ": ", static_cast<int>(status.error_code()),
                          " ", status.error_message()));
   }
-  Check(server::IsQuietUtf8(status.error_message()) &&
+  Check(server::IsPrintable(status.error_message()) &&
             status.error_message().size() < 4096,
-        "an error is one line of text", status.error_message());
+        "an error message is short and printable", status.error_message());
   return 0;
 }

@@ -1,4 +1,5 @@
-// Schemes as people type them, and as the flag --table completes them.
+// Fuzzes the parser of schemes on the command line, and the flag --table, which
+// adds a table to a scheme. A scheme can be parsed again after it was printed.
 #include <cstdint>
 #include <string>
 
@@ -10,15 +11,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   auto scheme = locus::client::ParseScheme(text);
   if (!scheme.ok()) {
-    Check(!scheme.status().message().empty(), "an error says something");
+    Check(!scheme.status().message().empty(), "an error has a message");
     return 0;
   }
   Check(scheme->kind_case() != locus::v1::Scheme::KIND_NOT_SET,
-        "what is understood is a scheme");
-  Check(!locus::client::SchemeName(*scheme).empty(), "it has a name");
-  const auto again = locus::client::ParseScheme(scheme->ShortDebugString());
-  Check(again.ok(), "what is printed is understood",
-        scheme->ShortDebugString() + "\n" + again.status().ToString());
+        "a parsed scheme has a kind");
+  Check(!locus::client::SchemeName(*scheme).empty(),
+        "a parsed scheme has a name");
+  const auto reparsed = locus::client::ParseScheme(scheme->ShortDebugString());
+  Check(reparsed.ok(), "a printed scheme can be parsed",
+        scheme->ShortDebugString() + "\n" + reparsed.status().ToString());
   locus::v1::Tensor table;
   table.set_dtype(locus::v1::DATA_TYPE_FLOAT32);
   table.add_shape(0);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Where fuzzing begins: the committed seeds are what make_seeds.py makes, for every method."""
+"""The committed seeds equal the output of make_seeds.py, and every method is fuzzed."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 
-import make_seeds  # noqa: E402 (found through the line above, and finds those of e2e)
+import make_seeds  # noqa: E402 (found through the line above; adds tests/e2e)
 from daemon import Daemon  # noqa: E402
 from methods import registered_methods  # noqa: E402
 
@@ -17,14 +17,14 @@ import grpc  # noqa: E402
 
 
 def fuzzed_methods():
-    """Those of request_fuzz.cc, in their order."""
+    """The methods in kMethods of request_fuzz.cc, in their order."""
     with open(os.path.join(HERE, "request_fuzz.cc"), encoding="utf-8") as file:
         listed = re.search(r"kMethods\[\] = \{(.*?)\};", file.read(), re.S)[1]
     return tuple(re.findall(r'"([^"]+)"', listed))
 
 
 class SeedsTest(unittest.TestCase):
-    def test_committed_seeds_are_what_the_script_makes(self):
+    def test_committed_seeds_equal_the_output_of_the_script(self):
         for target, cases in make_seeds.seeds().items():
             folder = os.path.join(HERE, "corpus", target)
             committed = {}

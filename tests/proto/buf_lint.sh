@@ -1,10 +1,9 @@
 #!/bin/sh
 # buf_lint.sh <proto directory> <directory to install buf into>
 #
-# Lints the contract with buf's STANDARD rules. buf is the one on PATH, or comes
-# from npm on first use. Exits 77, which the test runner takes for "skipped",
-# where there is neither, or no registry; fails there if LOCUS_REQUIRE_TOOLS is
-# set.
+# Lints the contract with the STANDARD rules of buf. Uses buf from PATH, or
+# installs it from npm on first use. If neither is possible, exits with 77, which
+# CTest reports as skipped, or with 1 if LOCUS_REQUIRE_TOOLS is set.
 set -eu
 proto=$1
 tools=$2

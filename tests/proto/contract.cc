@@ -19,11 +19,13 @@ std::string TypeOf(const FieldDescriptor& field) {
   return field.type_name();
 }
 
+// The name of the oneof that contains a field; "none" if there is none.
 std::string OneofOf(const FieldDescriptor& field) {
   const auto* const oneof = field.real_containing_oneof();
   return oneof == nullptr ? "none" : oneof->name();
 }
 
+// Compares one file with the pool of the later version.
 class Comparison {
  public:
   explicit Comparison(const DescriptorPool& after) : after_(after) {}
@@ -40,27 +42,29 @@ class Comparison {
     }
   }
 
-  std::vector<std::string> TakeBreaches() { return std::move(breaches_); }
+  std::vector<std::string> TakeChanges() { return std::move(changes_); }
 
  private:
-  // Reports a thing that is gone; true if it is there.
-  bool Expect(const void* thing, const std::string& name) {
-    if (thing == nullptr) breaches_.push_back(absl::StrCat(name, " is gone"));
-    return thing != nullptr;
+  // Reports a removal if `descriptor` is null. Returns whether it is not null.
+  bool ExpectExists(const void* descriptor, const std::string& name) {
+    if (descriptor == nullptr) {
+      changes_.push_back(absl::StrCat(name, " was removed"));
+    }
+    return descriptor != nullptr;
   }
 
   template <typename Value>
-  void ExpectSame(const std::string& name, const char* what,
+  void ExpectSame(const std::string& name, const char* attribute,
                   const Value& before, const Value& after) {
     if (before == after) return;
-    breaches_.push_back(
-        absl::StrCat(name, ": ", what, " was ", before, ", is ", after));
+    changes_.push_back(
+        absl::StrCat(name, ": ", attribute, " was ", before, ", is ", after));
   }
 
   void CompareMessage(const Descriptor& before) {
     const Descriptor* const after =
         after_.FindMessageTypeByName(before.full_name());
-    if (!Expect(after, before.full_name())) return;
+    if (!ExpectExists(after, before.full_name())) return;
     for (int i = 0; i < before.field_count(); ++i) {
       CompareField(*before.field(i),
                    after->FindFieldByName(before.field(i)->name()));
@@ -76,7 +80,7 @@ class Comparison {
   void CompareField(const FieldDescriptor& before,
                     const FieldDescriptor* after) {
     const std::string& name = before.full_name();
-    if (!Expect(after, name)) return;
+    if (!ExpectExists(after, name)) return;
     ExpectSame(name, "number", before.number(), after->number());
     ExpectSame(name, "type", TypeOf(before), TypeOf(*after));
     ExpectSame(name, "repeated", before.is_repeated(), after->is_repeated());
@@ -89,11 +93,11 @@ class Comparison {
   void CompareEnum(const EnumDescriptor& before) {
     const EnumDescriptor* const after =
         after_.FindEnumTypeByName(before.full_name());
-    if (!Expect(after, before.full_name())) return;
+    if (!ExpectExists(after, before.full_name())) return;
     for (int i = 0; i < before.value_count(); ++i) {
       const auto& value = *before.value(i);
       const auto* const now = after->FindValueByName(value.name());
-      if (!Expect(now, value.full_name())) continue;
+      if (!ExpectExists(now, value.full_name())) continue;
       ExpectSame(value.full_name(), "number", value.number(), now->number());
     }
   }
@@ -101,7 +105,7 @@ class Comparison {
   void CompareService(const ServiceDescriptor& before) {
     const ServiceDescriptor* const after =
         after_.FindServiceByName(before.full_name());
-    if (!Expect(after, before.full_name())) return;
+    if (!ExpectExists(after, before.full_name())) return;
     for (int i = 0; i < before.method_count(); ++i) {
       CompareMethod(*before.method(i),
                     after->FindMethodByName(before.method(i)->name()));
@@ -111,7 +115,7 @@ class Comparison {
   void CompareMethod(const MethodDescriptor& before,
                      const MethodDescriptor* after) {
     const std::string& name = before.full_name();
-    if (!Expect(after, name)) return;
+    if (!ExpectExists(after, name)) return;
     ExpectSame(name, "request", before.input_type()->full_name(),
                after->input_type()->full_name());
     ExpectSame(name, "response", before.output_type()->full_name(),
@@ -123,16 +127,16 @@ class Comparison {
   }
 
   const DescriptorPool& after_;
-  std::vector<std::string> breaches_;
+  std::vector<std::string> changes_;
 };
 
 }  // namespace
 
-std::vector<std::string> BrokenPromises(const FileDescriptor& before,
-                                        const DescriptorPool& after) {
+std::vector<std::string> IncompatibleChanges(const FileDescriptor& before,
+                                             const DescriptorPool& after) {
   Comparison comparison(after);
   comparison.Compare(before);
-  return comparison.TakeBreaches();
+  return comparison.TakeChanges();
 }
 
 }  // namespace locus

@@ -1,4 +1,4 @@
-// Whether a contract still keeps the promises of an earlier one.
+// Compatibility of two versions of the contract (the .proto files).
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace locus {
 
-// What callers of `before` would miss in `after`: one line for each message,
-// field, enum value or method that is gone or changed. Additions are no breach.
-// Types are looked up in the pool of `after` by their full names.
-std::vector<std::string> BrokenPromises(
+// Incompatible changes from the file `before` to the pool `after`: one line for
+// each message, field, enum value, service or method that was removed or
+// changed. Additions are compatible. Types are found in `after` by their full
+// names.
+std::vector<std::string> IncompatibleChanges(
     const google::protobuf::FileDescriptor& before,
     const google::protobuf::DescriptorPool& after);
 

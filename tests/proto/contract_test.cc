@@ -1,7 +1,7 @@
-// The contract as it was published stays.
+// Compatibility of the contract with its published version.
 //
-// locus.v1.binpb is the contract as callers have it. After an addition, and
-// only then, write it again from proto/:
+// locus.v1.binpb holds the descriptors of the published contract. Regenerate it
+// only after an addition, from the folder proto/:
 //
 //   protoc --include_imports --descriptor_set_out=../tests/proto/locus.v1.binpb
 //          locus/v1/*.proto
@@ -43,8 +43,9 @@ FileDescriptorSet Published() {
   return set;
 }
 
-TEST(ContractTest, KeepsEverythingPublished) {
-  // Names three files of the contract, which makes the linker keep them all.
+TEST(ContractTest, IsCompatibleWithPublishedContract) {
+  // A reference to these messages makes the linker keep all files of the
+  // contract.
   ASSERT_NE(v1::EncodeRequest::descriptor(), nullptr);
   ASSERT_NE(v1::AttendRequest::descriptor(), nullptr);
   ASSERT_NE(v1::CheckPropertiesRequest::descriptor(), nullptr);
@@ -53,13 +54,13 @@ TEST(ContractTest, KeepsEverythingPublished) {
   for (const FileDescriptorProto& file : published.file()) {
     const FileDescriptor* const before = pool.BuildFile(file);
     ASSERT_NE(before, nullptr) << file.name();
-    const auto broken =
-        BrokenPromises(*before, *DescriptorPool::generated_pool());
-    EXPECT_THAT(broken, IsEmpty()) << absl::StrJoin(broken, "\n");
+    const auto changes =
+        IncompatibleChanges(*before, *DescriptorPool::generated_pool());
+    EXPECT_THAT(changes, IsEmpty()) << absl::StrJoin(changes, "\n");
   }
 }
 
-TEST(ContractTest, PublishedSetHoldsTheWholeContract) {
+TEST(ContractTest, PublishedContractIsComplete) {
   const FileDescriptorSet published = Published();
   DescriptorPool pool;
   for (const FileDescriptorProto& file : published.file()) {
@@ -70,12 +71,12 @@ TEST(ContractTest, PublishedSetHoldsTheWholeContract) {
         v1::AttendRequest::descriptor()->file(),
         v1::CheckPropertiesRequest::descriptor()->file(),
         v1::Scheme::descriptor()->file(), v1::Tensor::descriptor()->file()}) {
-    EXPECT_THAT(BrokenPromises(*file, pool), IsEmpty())
-        << "the contract has grown: write locus.v1.binpb again";
+    EXPECT_THAT(IncompatibleChanges(*file, pool), IsEmpty())
+        << "the contract has grown; regenerate locus.v1.binpb";
   }
 }
 
-// As protoc would describe it.
+// The descriptor of a made-up contract, in text format.
 constexpr char kContract[] = R"(
   name: "made_up.proto" package: "made.up" syntax: "proto3"
   message_type {
@@ -109,6 +110,7 @@ constexpr char kContract[] = R"(
              output_type: ".made.up.Other" }
   })";
 
+// A contract built from a descriptor in text format.
 struct Contract {
   explicit Contract(const std::string& description) {
     FileDescriptorProto proto;
@@ -121,13 +123,13 @@ struct Contract {
   const FileDescriptor* file = nullptr;
 };
 
-// One change of the made-up contract, and what the check must say of it;
-// nothing for a change that callers do not notice.
+// A change of the made-up contract: `from` is replaced by `to`. `expected` is a
+// part of the reported line; empty if the change is compatible.
 struct Change {
   const char* name;
   const char* from;
   const char* to;
-  const char* complaint;
+  const char* expected;
 
   friend void PrintTo(const Change& change, std::ostream* out) {
     *out << change.name;
@@ -136,32 +138,32 @@ struct Change {
 
 class ContractChangeTest : public testing::TestWithParam<Change> {};
 
-TEST_P(ContractChangeTest, IsReported) {
+TEST_P(ContractChangeTest, IsReportedIfIncompatible) {
   const Change& change = GetParam();
   const Contract before(kContract);
   const std::string changed =
       absl::StrReplaceAll(kContract, {{change.from, change.to}});
   ASSERT_NE(changed, kContract);
   const Contract after(changed);
-  const auto broken = BrokenPromises(*before.file, after.pool);
-  if (absl::string_view(change.complaint).empty()) {
-    EXPECT_THAT(broken, IsEmpty());
+  const auto changes = IncompatibleChanges(*before.file, after.pool);
+  if (absl::string_view(change.expected).empty()) {
+    EXPECT_THAT(changes, IsEmpty());
   } else {
-    EXPECT_THAT(broken, Contains(HasSubstr(change.complaint)));
+    EXPECT_THAT(changes, Contains(HasSubstr(change.expected)));
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Breaking, ContractChangeTest,
+    Incompatible, ContractChangeTest,
     testing::Values(
-        Change{"MessageGone", "message_type { name: \"Lone\" }", "",
-               "made.up.Lone is gone"},
-        Change{"NestedMessageGone", "\"Inner\"", "\"Outer\"",
-               "made.up.Kept.Inner is gone"},
-        Change{"FieldGone", "\"count\"", "\"number\"",
-               "made.up.Kept.count is gone"},
-        Change{"NestedFieldGone", "\"depth\"", "\"height\"",
-               "made.up.Kept.Inner.depth is gone"},
+        Change{"MessageRemoved", "message_type { name: \"Lone\" }", "",
+               "made.up.Lone was removed"},
+        Change{"NestedMessageRemoved", "\"Inner\"", "\"Outer\"",
+               "made.up.Kept.Inner was removed"},
+        Change{"FieldRemoved", "\"count\"", "\"number\"",
+               "made.up.Kept.count was removed"},
+        Change{"NestedFieldRemoved", "\"depth\"", "\"height\"",
+               "made.up.Kept.Inner.depth was removed"},
         Change{"NumberChanged", "\"count\" number: 1", "\"count\" number: 11",
                "made.up.Kept.count: number was 1, is 11"},
         Change{"TypeChanged", "number: 1 type: TYPE_INT64",
@@ -188,15 +190,15 @@ INSTANTIATE_TEST_SUITE_P(
                "made.up.Kept.yes: oneof was kind, is sort"},
         Change{"JsonNameChanged", "\"count\"", "\"count\" json_name: \"n\"",
                "made.up.Kept.count: JSON name was count, is n"},
-        Change{"EnumValueGone", "COLOUR_RED", "COLOUR_BLUE",
-               "made.up.COLOUR_RED is gone"},
+        Change{"EnumValueRemoved", "COLOUR_RED", "COLOUR_BLUE",
+               "made.up.COLOUR_RED was removed"},
         Change{"EnumValueRenumbered", "\"COLOUR_RED\" number: 1",
                "\"COLOUR_RED\" number: 2",
                "made.up.COLOUR_RED: number was 1, is 2"},
-        Change{"ServiceGone", "\"Caller\"", "\"Talker\"",
-               "made.up.Caller is gone"},
-        Change{"MethodGone", "\"Ask\"", "\"Tell\"",
-               "made.up.Caller.Ask is gone"},
+        Change{"ServiceRemoved", "\"Caller\"", "\"Talker\"",
+               "made.up.Caller was removed"},
+        Change{"MethodRemoved", "\"Ask\"", "\"Tell\"",
+               "made.up.Caller.Ask was removed"},
         Change{"RequestChanged", "input_type: \".made.up.Kept\"",
                "input_type: \".made.up.Lone\"",
                "request was made.up.Kept, is made.up.Lone"},
@@ -207,10 +209,10 @@ INSTANTIATE_TEST_SUITE_P(
                "client streaming"},
         Change{"ResponseStreamed", "\"Ask\"", "\"Ask\" server_streaming: true",
                "server streaming"}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 INSTANTIATE_TEST_SUITE_P(
-    Harmless, ContractChangeTest,
+    Compatible, ContractChangeTest,
     testing::Values(
         Change{"FieldAdded", "nested_type {",
                "field { name: \"more\" number: 9 type: TYPE_BOOL "
@@ -232,7 +234,7 @@ INSTANTIATE_TEST_SUITE_P(
                "method { name: \"Tell\" input_type: \".made.up.Kept\" "
                "output_type: \".made.up.Lone\" } method {",
                ""}),
-    [](const auto& info) { return info.param.name; });
+    [](const auto& test) { return test.param.name; });
 
 }  // namespace
 }  // namespace locus

@@ -1,4 +1,4 @@
-"""How near numbers must be; the derivation stands in tests/golden/golden_test.cc."""
+"""Tolerances for comparisons with reference values; tests/golden/golden_test.cc derives them."""
 
 import os
 import sys
@@ -13,15 +13,15 @@ import schemes  # noqa: E402
 UNITS = {"FLOAT64": 2.0 ** -52, "FLOAT32": 2.0 ** -23, "FLOAT16": 2.0 ** -10, "BFLOAT16": 2.0 ** -7}
 LARGEST_HALF = 65504
 DOUBLE, FLOAT, FLOAT_TABLE = 1e-12, 2e-5, 2e-6
-POWER = 16 * 2.0 ** -52  # of a frequency or slope
+POWER = 16 * 2.0 ** -52  # relative tolerance of frequencies and slopes
 
 
 def max_position(case):
-    """The largest position of a case."""
+    """The largest position that a case mentions."""
     largest = 0
-    for place in (case, case.get("options", {})):
+    for message in (case, case.get("options", {})):
         for key in ("positions", "query_positions", "key_positions"):
-            positions = place.get(key)
+            positions = message.get(key)
             if positions:
                 largest = max([largest, positions.get("start", 0) + positions.get("count", 0),
                                *positions.get("ids", ())])
@@ -29,51 +29,54 @@ def max_position(case):
 
 
 def table_tolerance(dtype, case):
+    """Absolute tolerance of the sines and cosines of a table."""
     if dtype != "FLOAT64":
         return FLOAT_TABLE
     return DOUBLE + max_position(case) * 2.0 ** -51
 
 
 def _factors(case):
-    """What multiplies cosine and sine of each position and pair, with their errors."""
+    """The factor on cosine and sine for each position and pair. It scales their errors, too."""
     cos, sin = (neutral.to_array(case["expect"][key]).astype(float) for key in ("cos", "sin"))
     return np.hypot(cos, sin)
 
 
 def _per_channel(case, factors, dim):
-    """The same for each channel of what is turned; those that stay have 1."""
+    """The factors of all pairs as factors of the channels; 1 for channels without rotation."""
     (_, parameters), = case["scheme"].items()
-    halves = schemes.layout_of(parameters) == "HALF_SPLIT"
-    both = np.tile(factors, 2) if halves else np.repeat(factors, 2, axis=-1)
-    stay = np.ones((len(both), dim - both.shape[-1]))
-    return np.concatenate([both, stay], axis=-1)
+    half_split = schemes.layout_of(parameters) == "HALF_SPLIT"
+    rotated = np.tile(factors, 2) if half_split else np.repeat(factors, 2, axis=-1)
+    unrotated = np.ones((len(rotated), dim - rotated.shape[-1]))
+    return np.concatenate([rotated, unrotated], axis=-1)
 
 
 def _bias_tolerance(dtype, case, want):
-    """By the formulas: of cosines that are summed, and of a power or a logarithm."""
+    """Absolute tolerance of a score bias, derived from the formula of the scheme."""
     (name, parameters), = case["scheme"].items()
     if name == "sandwich":
-        # In double, whatever the type: each cosine by its angle and a unit, each sum by a unit.
+        # Computed in double for every type. Each cosine errs by the error of its angle plus
+        # one unit, and each addition adds one unit.
         pairs, heads = parameters.get("width", 128) / 2, want.shape[-3]
         h = np.arange(1, heads + 1)[:, None, None]
         cosine = max_position(case) * 2.0 ** -51 + 2.0 ** -52
         return pairs * heads / (8 * h) * (cosine + pairs * 2.0 ** -52)
     if name == "kerple":
-        # A power, a product and a logarithm, one unit each, and one to spare.
+        # A power, a product and a logarithm err by one unit each; one more is a margin.
         return 4 * 2.0 ** -52 * np.where(np.isfinite(want), np.abs(want), 0)
     return table_tolerance(dtype, case)
 
 
 def encode_tolerance(dtype, case, key, want):
-    """Of a part of an answer; one number, or one for each of `want`."""
+    """Absolute tolerance of the part `key` of an encoding: one number, or one per element of
+    `want`."""
     table = table_tolerance(dtype, case)
     if "cos" in case["expect"]:
         factors = _factors(case)
-        # A turned channel is the sum of two, each below 4.
+        # A rotated channel is the sum of two products, whose inputs are below 4.
         return table * (8 * _per_channel(case, factors, want.shape[-1]) if key == "output"
                         else factors)
     if "bias" in case["expect"]:
-        # Scores that a bias is added to are below 8.
+        # The input scores to which the bias is added are below 8.
         return _bias_tolerance(dtype, case, numbers_of(case["expect"]["bias"])) + (
             8 * UNITS[dtype] if key == "output" else 0)
     return table * (8 if key == "output" else 1)
@@ -84,6 +87,7 @@ def numbers_of(tensor):
 
 
 def attention_tolerance(dtype, case, want):
+    """Absolute tolerance of an output, the weights or log-sum-exp of attention."""
     relative = DOUBLE if dtype == "FLOAT64" else FLOAT
     finite = want[np.isfinite(want)]
     largest = max(1.0, np.abs(finite).max(initial=0))
@@ -91,7 +95,8 @@ def attention_tolerance(dtype, case, want):
 
 
 def difference(got, want, dtype, tolerance):
-    """What is wrong with `got`, or None. What the type rounds off is granted."""
+    """Describes the first element of `got` outside the tolerance; None if there is none. The
+    rounding error of the type is added to the tolerance."""
     got, want = np.asarray(got, dtype=float), np.asarray(want, dtype=float)
     if got.shape != want.shape:
         return f"shape {got.shape}, not {want.shape}"
@@ -104,4 +109,4 @@ def difference(got, want, dtype, tolerance):
     if near.all():
         return None
     where = tuple(int(i[0]) for i in np.nonzero(~near))
-    return f"element {where} is {got[where]!r}, not {want[where]!r}; {np.sum(~near)} are wrong"
+    return f"element {where} is {got[where]!r}, not {want[where]!r}; {np.sum(~near)} differ"

@@ -1,4 +1,4 @@
-"""A name server for one name, which may stand for several servers."""
+"""A DNS server for tests that resolves every name to the same addresses."""
 
 import socket
 import struct
@@ -8,7 +8,8 @@ A_RECORD = 1
 
 
 class NameServer:
-    """Answers on loopback; a context manager. gRPC asks it for dns://<address>/<name>:port."""
+    """Serves DNS on loopback while it is entered as a context manager. gRPC queries it for targets
+    of the form dns://<address>/<name>:<port>."""
 
     def __init__(self, *addresses):
         self.addresses = addresses
@@ -22,7 +23,7 @@ class NameServer:
         return self
 
     def __exit__(self, *_):
-        # An empty question ends it.
+        # An empty datagram ends the thread.
         host, port = self.address.split(":")
         self._socket.sendto(b"", (host, int(port)))
         self._thread.join()
@@ -30,18 +31,19 @@ class NameServer:
 
     def _serve(self):
         while True:
-            question, sender = self._socket.recvfrom(4096)
-            if not question:
+            query, sender = self._socket.recvfrom(4096)
+            if not query:
                 return
-            self._socket.sendto(self._answer(question), sender)
+            self._socket.sendto(self._answer(query), sender)
 
-    def _answer(self, message):
-        """As RFC 1035 has it: the question again, then addresses if it asks for these."""
-        end = message.index(0, 12) + 5
-        kind = struct.unpack("!H", message[end - 4:end - 2])[0]
+    def _answer(self, query):
+        """The response to a query (RFC 1035): the question section, followed by the addresses
+        if the query asks for A records."""
+        end = query.index(0, 12) + 5
+        kind = struct.unpack("!H", query[end - 4:end - 2])[0]
         found = self.addresses if kind == A_RECORD else ()
-        header = message[:2] + struct.pack("!HHHHH", 0x8580, 1, len(found), 0, 0)
-        # A pointer to the name in the question, kind, class, seconds to keep it, length.
+        header = query[:2] + struct.pack("!HHHHH", 0x8580, 1, len(found), 0, 0)
+        # Compression pointer to the name in the question, type, class, TTL, data length.
         records = [struct.pack("!HHHIH", 0xc00c, A_RECORD, 1, 0, 4) + socket.inet_aton(address)
                    for address in found]
-        return header + message[12:end] + b"".join(records)
+        return header + query[12:end] + b"".join(records)
