@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-
 namespace locus::server {
 namespace {
 
