@@ -27,6 +27,17 @@ function(locus_batch target)
   endforeach()
 endfunction()
 
+# locus_rarely_run(target): optimises code that is never in a hot loop, such as the
+# handling of flags, for compile time.
+function(locus_rarely_run target)
+  get_target_property(type ${target} TYPE)
+  set(scope PRIVATE)
+  if(type STREQUAL INTERFACE_LIBRARY)
+    set(scope INTERFACE)
+  endif()
+  target_compile_options(${target} ${scope} $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # locus_layer(name PUBLIC libraries... PRIVATE libraries...)
 # The library locus_<name>, also known as locus::<name>. The libraries are
 # available to all of its folders; users of the layer see the public ones.
