@@ -15,6 +15,10 @@ function(locus_batch target)
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON
                         UNITY_BUILD_BATCH_SIZE ${LOCUS_UNITY_BATCH})
+  # GCC takes a source file that is included by a batch for a header.
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    target_compile_options(${target} PRIVATE -Wno-subobject-linkage)
+  endif()
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     if(source MATCHES "[.]cc$" AND EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${source})
