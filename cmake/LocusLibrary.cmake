@@ -31,9 +31,9 @@ function(locus_batch target)
   endforeach()
 endfunction()
 
-# locus_rarely_run(target): optimises code that is never in a hot loop, such as the
-# handling of flags, for compile time.
-function(locus_rarely_run target)
+# locus_optimize_for_build_time(target): compiles with -O1. For code that is
+# never in a hot loop, such as the handling of flags.
+function(locus_optimize_for_build_time target)
   get_target_property(type ${target} TYPE)
   set(scope PRIVATE)
   if(type STREQUAL INTERFACE_LIBRARY)

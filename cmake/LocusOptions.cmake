@@ -13,6 +13,11 @@ target_compile_options(locus_options INTERFACE -ffp-contract=off)
 target_compile_options(locus_options INTERFACE -Wall -Wextra -Wshadow
                        -Wno-unused-parameter -Wno-missing-field-initializers
                        $<$<BOOL:${LOCUS_WERROR}>:-Werror>)
+# GCC 12 takes the buffers of short strings for uninitialised memory.
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  target_compile_options(locus_options
+                         INTERFACE -Wno-error=maybe-uninitialized)
+endif()
 # Sanitizers and profilers need frame pointers for their stack traces.
 target_compile_options(locus_options INTERFACE -fno-omit-frame-pointer)
 

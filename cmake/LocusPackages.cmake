@@ -4,11 +4,11 @@ include(GNUInstallDirs)
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(debian ${PROJECT_SOURCE_DIR}/deploy/debian)
 
-# The programs print their own manuals and completion scripts, so that these
-# always match the programs.
-# locus_print(program file destination arguments...)
-function(locus_print program file destination)
-  set(output ${PROJECT_BINARY_DIR}/printed/${destination}/${file})
+# locus_generate_doc(program file destination arguments...): installs the output
+# of `program arguments...` as a file. The programs print their own manuals and
+# completion scripts, so that these always match the programs.
+function(locus_generate_doc program file destination)
+  set(output ${PROJECT_BINARY_DIR}/generated_docs/${destination}/${file})
   get_filename_component(folder ${output} DIRECTORY)
   set(filter cat)
   if(file MATCHES "\\.gz$")
@@ -19,20 +19,20 @@ function(locus_print program file destination)
     COMMAND sh -c "out=$0 && \"$@\" > $out.tmp && ${filter} < $out.tmp > $out"
             ${output} $<TARGET_FILE:${program}> ${ARGN}
     DEPENDS ${program} VERBATIM)
-  set_property(GLOBAL APPEND PROPERTY LOCUS_PRINTED ${output})
+  set_property(GLOBAL APPEND PROPERTY LOCUS_GENERATED_DOCS ${output})
   install(FILES ${output} DESTINATION ${CMAKE_INSTALL_DATADIR}/${destination}
           COMPONENT ${program})
 endfunction()
-locus_print(locusd locusd.8.gz man/man8 --manual)
-locus_print(locusd locusd bash-completion/completions --completion=bash)
-locus_print(locusd _locusd zsh/vendor-completions --completion=zsh)
-locus_print(locusd locusd.fish fish/vendor_completions.d --completion=fish)
-locus_print(locus locus.1.gz man/man1 manual)
-locus_print(locus locus bash-completion/completions completion bash)
-locus_print(locus _locus zsh/vendor-completions completion zsh)
-locus_print(locus locus.fish fish/vendor_completions.d completion fish)
-get_property(outputs GLOBAL PROPERTY LOCUS_PRINTED)
-add_custom_target(locus_printed DEPENDS ${outputs})
+locus_generate_doc(locusd locusd.8.gz man/man8 --manual)
+locus_generate_doc(locusd locusd bash-completion/completions --completion=bash)
+locus_generate_doc(locusd _locusd zsh/vendor-completions --completion=zsh)
+locus_generate_doc(locusd locusd.fish fish/vendor_completions.d --completion=fish)
+locus_generate_doc(locus locus.1.gz man/man1 manual)
+locus_generate_doc(locus locus bash-completion/completions completion bash)
+locus_generate_doc(locus _locus zsh/vendor-completions completion zsh)
+locus_generate_doc(locus locus.fish fish/vendor_completions.d completion fish)
+get_property(outputs GLOBAL PROPERTY LOCUS_GENERATED_DOCS)
+add_custom_target(locus_generated_docs DEPENDS ${outputs})
 
 foreach(program locusd locus)
   install(TARGETS ${program} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR}
@@ -68,7 +68,7 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_LOCUSD_PACKAGE_NAME locusd)
 set(CPACK_DEBIAN_LOCUSD_DESCRIPTION "Server of positional encodings and attention
- Serves locus.v1 by gRPC: tables, rotations and biases of a dozen schemes, the
+ Serves locus.v1 by gRPC: tables, rotations and biases of ten schemes, the
  attention forward pass, and evaluations of how schemes extrapolate.")
 set(CPACK_DEBIAN_LOCUSD_PACKAGE_DEPENDS "init-system-helpers")
 set(CPACK_DEBIAN_LOCUSD_PACKAGE_SUGGESTS "locus")

@@ -1,9 +1,7 @@
 // Allocation of large buffers in huge pages.
 //
 // The first write to each 4 KiB page causes a page fault, and for large buffers
-// the faults cost more than the writes: filling 32 MiB takes 24 ms the first
-// time and 3 ms after that, but 3.4 ms the first time in huge pages (two cores
-// of a virtual machine, Linux 6.18).
+// the faults cost more than the writes (docs/adr/0005-tcmalloc.md).
 //
 // core makes no system calls, so the application installs a function that
 // requests huge pages, for example with madvise(). Without one, buffers use the

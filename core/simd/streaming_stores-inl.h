@@ -45,11 +45,11 @@ HWY_INLINE void StoreInterleaved(D d, V a, V b,
   namespace hn = hwy::HWY_NAMESPACE;
   if constexpr (kStreaming) {
     // Compilers keep this array in registers.
-    constexpr size_t kLanes = hn::MaxLanes(D());
-    HWY_ALIGN hn::TFromD<D> both[2 * kLanes];
+    constexpr size_t kVectorLanes = hn::MaxLanes(D());
+    HWY_ALIGN hn::TFromD<D> both[2 * kVectorLanes];
     hn::StoreInterleaved2(a, b, d, both);
     hn::Stream(hn::Load(d, both), d, to);
-    hn::Stream(hn::Load(d, both + kLanes), d, to + kLanes);
+    hn::Stream(hn::Load(d, both + kVectorLanes), d, to + kVectorLanes);
   } else {
     hn::StoreInterleaved2(a, b, d, to);
   }
