@@ -1,5 +1,5 @@
 # The image contains locusd, locus and the Debian files that they use: no shell, no
-# package manager. Build it with ./run image, verify it with deploy/prove-image.sh;
+# package manager. Build it with ./run image, verify it with deploy/test-image.sh;
 # deploy/README.md explains how to run it.
 #
 # To pin the base image, pass a digest: --build-arg BASE=debian@sha256:...

@@ -1,4 +1,4 @@
-"""Helpers shared by the tests of deploy/: paths, and running the real programs."""
+"""Helpers shared by the tests of deploy/ and docs/: paths, and running the real programs."""
 
 import os
 import pathlib

@@ -57,7 +57,7 @@ A failed call has a status code, a message of one sentence, and a `google.rpc.St
 | `UNAVAILABLE` | `OVERLOADED` | `RetryInfo` | The server lacks capacity at the moment. | after the delay, or on another server |
 | `UNAVAILABLE` | `DRAINING` | `RetryInfo` | The server is shutting down. | on another server |
 | `DEADLINE_EXCEEDED` | `DEADLINE_EXCEEDED` | | The deadline passed. | |
-| `CANCELLED` | `CANCELLED` | | The client cancelled the call. | |
+| `CANCELLED` | `CANCELLED` | | The call was cancelled. | |
 | `INTERNAL` | `INTERNAL` | | A bug in the server. The message is generic; the server's log has the error under the request id. | |
 
 gRPC itself generates some errors, without details: `UNAUTHENTICATED` for a missing or wrong token, `UNIMPLEMENTED` for an unknown method, `RESOURCE_EXHAUSTED` for a message above `--max-message-bytes`.

@@ -1,23 +1,31 @@
 #!/usr/bin/env python3
 """Compares docs/operations.md with a real server and the rules: every metric, alert and flag is
-documented, and every documented one exists. Also checks the links of all pages."""
+documented, and every documented one exists. Also checks the links of all pages.
+
+    LOCUSD=build/release/locusd LOCUS=build/release/locus python3 tests/docs/operations_page_test.py
+"""
 
 import re
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 import yaml
-from programs import DEPLOY, LOCUSD, ROOT, locus, make_certificates, needs, run
 
-from daemon import Daemon
+# The helpers of the tests of deploy/, which in turn find those of the end-to-end tests.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "deploy"))
+from programs import (DEPLOY, LOCUSD, ROOT, locus, make_certificates,  # noqa: E402
+                      needs, run)
 
-MANUAL = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+from daemon import Daemon  # noqa: E402 (found through sys.path of programs.py)
+
+PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 
 
 def documented():
     """Returns {metric: kind} of the tables of metrics."""
-    part = MANUAL[MANUAL.index("\n## Metrics"):MANUAL.index("\n## Recorded series")]
+    part = PAGE[PAGE.index("\n## Metrics"):PAGE.index("\n## Recorded series")]
     return dict(re.findall(r"^\| `(\w+)` \| (\w+) \|", part, re.MULTILINE))
 
 
@@ -37,7 +45,7 @@ def rules():
 
 def section(heading):
     """Returns the text below a heading, up to the next heading."""
-    found = re.search(rf"^### {heading}\n(.*?)(?=^##|\Z)", MANUAL, re.MULTILINE | re.DOTALL)
+    found = re.search(rf"^### {heading}\n(.*?)(?=^##|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     return found[1] if found else None
 
 
@@ -93,7 +101,7 @@ class AlertsTest(unittest.TestCase):
 
     def test_every_section_has_an_alert(self):
         alerts = [rule.get("alert") for rule in rules()]
-        for heading in re.findall(r"^### (Locus\w+)$", MANUAL, re.MULTILINE):
+        for heading in re.findall(r"^### (Locus\w+)$", PAGE, re.MULTILINE):
             self.assertIn(heading, alerts)
 
     def test_recorded_series_are_documented(self):
@@ -101,7 +109,7 @@ class AlertsTest(unittest.TestCase):
             if "record" in rule:
                 # Series that differ only in their window are documented once.
                 name = re.sub(r"_rate(30m|1h|6h)$", "_rate5m", rule["record"])
-                self.assertIn(f"`{name}`", MANUAL)
+                self.assertIn(f"`{name}`", PAGE)
 
 
 def anchors(page):
@@ -129,7 +137,7 @@ class TextTest(unittest.TestCase):
         known = shown + run("grep", "-rhoE", "--", r'"--[a-z-]+"', ROOT / "client" / "cli").stdout
         # Flags of other programs.
         foreign = {"--cpus", "--previous"}
-        for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", MANUAL)) - foreign):
+        for flag in sorted(set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", PAGE)) - foreign):
             with self.subTest(flag):
                 self.assertIn(flag, known)
 

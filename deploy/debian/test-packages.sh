@@ -6,8 +6,8 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
-not_proved() { printf 'not proved: %s\n' "$*"; }
-proved() { printf 'ok: %s\n' "$*"; }
+not_tested() { printf 'not tested: %s\n' "$*"; }
+pass() { printf 'ok: %s\n' "$*"; }
 die() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
 packages=(build/release/packages/locusd_*.deb build/release/packages/locus_*.deb)
@@ -56,10 +56,10 @@ inside apt-get -q -y update >/dev/null
 inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
   /tmp/locusd_*.deb /tmp/locus_*.deb' >"$root/tmp/apt.log" 2>&1 ||
   die "apt: $(tail -n 5 "$root/tmp/apt.log")"
-proved "installs on a clean root of $before MB, which grows to $(du -sm --one-file-system "$root" | cut -f1) MB"
+pass "installs on a clean root of $before MB, which grows to $(du -sm --one-file-system "$root" | cut -f1) MB"
 
-proved "$(inside locusd --version)"
-proved "$(inside locus version)"
+pass "$(inside locusd --version)"
+pass "$(inside locus version)"
 for file in /etc/default/locusd /lib/systemd/system/locusd.service \
   /usr/share/man/man8/locusd.8.gz /usr/share/man/man1/locus.1.gz \
   /usr/share/bash-completion/completions/{locus,locusd} \
@@ -68,11 +68,11 @@ for file in /etc/default/locusd /lib/systemd/system/locusd.service \
   # minbase installs manuals; slim images exclude them in the dpkg configuration.
   inside test -s "$file" || die "$file is missing"
 done
-proved "installs the unit, its environment file, manuals and completion"
+pass "installs the unit, its environment file, manuals and completion"
 # shellcheck disable=SC2016  # expanded by dpkg
 [[ $(inside dpkg-query -W -f '${Conffiles}' locusd) == *' /etc/default/locusd '* ]] ||
   die "/etc/default/locusd is not a conffile"
-proved "/etc/default/locusd is a conffile, so upgrades keep changes"
+pass "/etc/default/locusd is a conffile, so upgrades keep changes"
 
 port=45051
 # Not through inside(), because its subshell would get the signals.
@@ -84,20 +84,20 @@ for attempt in {1..100}; do
   [[ $attempt != 100 ]] || die "not healthy: $(cat "$root/tmp/locusd.log")"
   sleep 0.1
 done
-proved "serves: $(inside locus health --server "127.0.0.1:$port")"
+pass "serves: $(inside locus health --server "127.0.0.1:$port")"
 inside locus attend --server "127.0.0.1:$port" --scheme rope --dim 16 --heads 1 \
   --tokens 'the cat sat on the mat' >/dev/null || die "a call failed"
 inside locus plot heatmap --scheme sinusoidal --out /tmp/table.png || die "a plot failed"
-proved "answers a call and draws a plot"
+pass "answers a call and draws a plot"
 kill -TERM "$server"
 wait "$server" || die "locusd ended with $?"
 server=
-proved "drains on SIGTERM with exit code 0"
+pass "drains on SIGTERM with exit code 0"
 
 # Runs the unit under systemd in a container without network.
 in_system() { podman exec "$container" "$@"; }
 of_unit() { in_system systemctl show --value --property "$1" locusd; }
-prove_unit() {
+test_unit() {
   inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
     systemd-sysv' >"$root/tmp/apt.log" 2>&1 || die "apt: $(tail -n 5 "$root/tmp/apt.log")"
   unmount
@@ -108,7 +108,7 @@ prove_unit() {
     [[ $attempt != 300 ]] || die "not active: $(in_system systemctl status locusd 2>&1 || true)"
     sleep 0.1
   done
-  proved "systemd starts the unit and is notified when it serves (Type=$(of_unit Type))"
+  pass "systemd starts the unit and is notified when it serves (Type=$(of_unit Type))"
   local process user
   process=$(of_unit MainPID)
   user=$(in_system stat --format %u "/proc/$process")
@@ -116,34 +116,34 @@ prove_unit() {
   # shellcheck disable=SC2016  # expanded by awk
   [[ $(in_system awk '/^CapEff/ { print $2 }' "/proc/$process/status") =~ ^0+$ ]] ||
     die "the unit has capabilities"
-  proved "the unit runs as dynamic user $user without capabilities"
+  pass "the unit runs as dynamic user $user without capabilities"
   in_system locus health >/dev/null || die "the unit is not healthy"
   in_system locus attend --server 127.0.0.1:50051 --scheme rope --dim 16 --heads 1 \
     --tokens 'the cat sat on the mat' >/dev/null || die "a call to the unit failed"
-  proved "the unit is healthy and answers a call"
+  pass "the unit is healthy and answers a call"
   in_system sh -c "kill -KILL $process"
   for attempt in {1..100}; do
     [[ $(of_unit ActiveState) != active || $(of_unit MainPID) == "$process" ]] || break
     [[ $attempt != 100 ]] || die "systemd does not restart the unit"
     sleep 0.1
   done
-  proved "systemd restarts the unit when it is killed"
+  pass "systemd restarts the unit when it is killed"
   in_system systemctl stop locusd
   [[ $(of_unit Result) == success && $(of_unit ExecMainStatus) == 0 ]] ||
     die "stop: $(of_unit Result), exit code $(of_unit ExecMainStatus)"
-  proved "systemctl stop drains the server: exit code 0"
+  pass "systemctl stop drains the server: exit code 0"
   in_system systemctl start locusd
   in_system dpkg --remove locusd >/dev/null 2>&1 || die "the package cannot be removed while locusd runs"
   ! in_system pidof locusd || die "locusd still runs after its package was removed"
-  proved "removing the package stops the server"
+  pass "removing the package stops the server"
   podman rm --force "$container" >/dev/null
   container=
   mount_all
 }
 if podman info &>/dev/null; then
-  prove_unit
+  test_unit
 else
-  not_proved "that systemd runs the unit: podman is not available"
+  not_tested "that systemd runs the unit: podman is not available"
 fi
 
 inside dpkg --purge locus locusd >/dev/null 2>&1 || die "the packages cannot be purged"
@@ -151,4 +151,4 @@ left=$(cd "$root" && find . -xdev -iname '*locus*' ! -path './tmp/*' ! -path './
   ! -path './var/lib/apt/*')
 [[ ! $left ]] || die "purging leaves files behind: $left"
 ! inside dpkg-query -W locus locusd 2>/dev/null | grep . || die "dpkg still lists the packages"
-proved "purging leaves no file behind"
+pass "purging leaves no file behind"

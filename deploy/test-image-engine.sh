@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Part of prove-image.sh: the functions for docker and podman.
+# Part of test-image.sh: the functions for docker and podman.
 
 # Not the default port, to verify that the health check follows LOCUS_LISTEN.
 grpc_port=50061
@@ -46,7 +46,7 @@ check_own_health() {
     [[ $attempt != 60 ]] || die "$ENGINE does not report the container as healthy"
     sleep 0.5
   done
-  proved "$ENGINE reports the container as healthy, on a non-default port"
+  pass "$ENGINE reports the container as healthy, on a non-default port"
 }
 check_read_only() {
   [[ $("$ENGINE" inspect --format '{{.HostConfig.ReadonlyRootfs}}' "$container") == true ]] ||

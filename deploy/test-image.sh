@@ -7,7 +7,7 @@
 #
 # buildah builds images but does not run containers: with it, the image's root
 # becomes the root of an ordinary process (chroot), which verifies a little less.
-# Lines that begin with "not proved" name the properties left unverified.
+# Lines that begin with "not tested" name the properties that were not tested.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -16,13 +16,13 @@ for name in docker podman buildah; do
 done
 export ENGINE=${ENGINE:?"none of docker, podman and buildah responds"}
 work=$(mktemp -d)
-most_bytes=80000000
+max_bytes=80000000
 memory=$((1 << 30)) # memory limit of the container, in bytes
 # A low-priority evaluation might not finish in time on a busy machine.
 server_variables=(LOCUS_BACKGROUND_EVALUATIONS=false LOCUS_GRACE_SECONDS=60)
 
-proved() { printf 'ok: %s\n' "$*"; }
-not_proved() { printf 'not proved by %s: %s\n' "$ENGINE" "$*"; }
+pass() { printf 'ok: %s\n' "$*"; }
+not_tested() { printf 'not tested by %s: %s\n' "$ENGINE" "$*"; }
 die() {
   printf 'FAILED: %s\n' "$*" >&2
   logs | tail -n 20 >&2
@@ -34,11 +34,11 @@ megabytes() { awk '{ printf "%.1f MB", $1 / 1e6 }' <<<"$1"; }
 # the image's configuration, and the checks. They set grpc_port, http_port, process
 # and exit_code.
 if [[ $ENGINE == buildah ]]; then
-  # shellcheck source=deploy/prove-with-buildah.sh
-  source deploy/prove-with-buildah.sh
+  # shellcheck source=deploy/test-image-buildah.sh
+  source deploy/test-image-buildah.sh
 else
-  # shellcheck source=deploy/prove-with-engine.sh
-  source deploy/prove-with-engine.sh
+  # shellcheck source=deploy/test-image-engine.sh
+  source deploy/test-image-engine.sh
 fi
 
 # scrape: prints the server's metrics, without needing curl.
@@ -62,10 +62,10 @@ build_twice() {
   [[ $layers == "$(image_layers)" ]] ||
     die "two builds differ: $layers, then $(image_layers)"
   if [[ $id == "$(image_id)" ]]; then
-    proved "two builds give the same image, $id"
+    pass "two builds give the same image, $id"
   else
-    proved "two builds give the same layers, $layers"
-    not_proved "that two builds give the same image: the engine writes names of working containers into it"
+    pass "two builds give the same layers, $layers"
+    not_tested "that two builds give the same image: the engine writes names of working containers into it"
   fi
 }
 
@@ -82,21 +82,21 @@ for attempt in {1..100}; do
   [[ $attempt != 100 ]] || die "not healthy after 10 seconds: $(client health 2>&1)"
   sleep 0.1
 done
-proved "healthy: $(client health | tr '\n' ' ')"
+pass "healthy: $(client health | tr '\n' ' ')"
 
 config=$(image_config)
 [[ $config == *'"Healthcheck"'*'"locus"'*'"health"'* ]] || die "the image has no health check"
-proved "the image has a health check that runs locus health"
+pass "the image has a health check that runs locus health"
 check_own_health
 [[ $config == *'"User": "65532:65532"'* || $config == *'"User":"65532:65532"'* ]] ||
   die "the image's user is not 65532:65532: $config"
-proved "the image's user is numeric, 65532:65532"
+pass "the image's user is numeric, 65532:65532"
 
 if [[ -r /proc/$process/status ]]; then
   [[ $(of_process CapEff) =~ ^0+$ ]] || die "the process has capabilities: $(of_process CapEff)"
-  proved "runs as user $(of_process Uid), group $(of_process Gid), without capabilities"
+  pass "runs as user $(of_process Uid), group $(of_process Gid), without capabilities"
 else
-  not_proved "the user of the process: the engine's processes are not visible here"
+  not_tested "the user of the process: the engine's processes are not visible here"
 fi
 
 files >"$work/before"
@@ -104,28 +104,28 @@ programs=$(grep -E '/s?bin/|\.py$|\.sh$' "$work/before" | sort | tr '\n' ' ')
 [[ $programs == "./usr/local/bin/locus ./usr/local/bin/locusd " ]] ||
   die "the image contains other programs: $programs"
 ! grep -E '\.(h|a|o|la|pc|cmake|deb)$|/include/' "$work/before" || die "the image contains development files"
-proved "contains two programs, no shell, no package manager, no development files:" \
+pass "contains two programs, no shell, no package manager, no development files:" \
   "$(wc -l <"$work/before") files of $(grep -c 'var/lib/dpkg/status.d/' "$work/before") packages"
 
 bytes=$(unpacked_bytes)
-((bytes < most_bytes)) || die "the image unpacks to $(megabytes "$bytes"), which is too large"
-proved "unpacks to $(megabytes "$bytes")"
+((bytes < max_bytes)) || die "the image unpacks to $(megabytes "$bytes"), which is too large"
+pass "unpacks to $(megabytes "$bytes")"
 
 client attend --scheme rope --dim 16 --heads 1 --tokens 'the cat sat on the mat' ||
   die "a call failed"
-proved "answers a call"
+pass "answers a call"
 
 [[ $(scrape) == *grpc_server_handled_total*Attend* ]] || die "no metrics: $(scrape)"
-proved "serves metrics: $(scrape | wc -l) lines"
+pass "serves metrics: $(scrape | wc -l) lines"
 
 if [[ ${limited:-} ]]; then
   [[ $(metric locus_slots) == 1 ]] || die "expected 1 slot for one processor, got $(metric locus_slots)"
   [[ $(metric locus_memory_budget_bytes) == $((memory / 2)) ]] ||
     die "expected a budget of half of $memory bytes, got $(metric locus_memory_budget_bytes)"
-  proved "follows the cgroup's limits: $(metric locus_slots) slot," \
+  pass "follows the cgroup's limits: $(metric locus_slots) slot," \
     "a budget of $(megabytes "$(metric locus_memory_budget_bytes)")"
 else
-  not_proved "that it follows the cgroup's limits: none could be set"
+  not_tested "that it follows the cgroup's limits: none could be set"
 fi
 
 check_read_only
@@ -142,5 +142,5 @@ stop
 [[ $exit_code == 0 ]] || die "SIGTERM ended it with exit code $exit_code"
 wait $evaluation || die "the evaluation in flight failed: $(cat "$work/evaluation")"
 grep -q alibi "$work/evaluation" || die "the result is incomplete: $(cat "$work/evaluation")"
-proved "on SIGTERM the call in flight finishes, then exit code 0"
-proved "all of this on a read-only root file system"
+pass "on SIGTERM the call in flight finishes, then exit code 0"
+pass "all of this on a read-only root file system"

@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034,SC2154
-# Part of prove-image.sh: the functions for buildah; needs root. buildah does not
+# Part of test-image.sh: the functions for buildah; needs root. buildah does not
 # run containers, so the server is a child process of this script in the image's
 # root, with the user, environment and entry point of the image.
 
@@ -51,7 +51,7 @@ become() {
 # if one of them fails.
 groups=()
 make_groups() {
-  local at=/sys/fs/cgroup own=locus-proof-$$
+  local at=/sys/fs/cgroup own=locus-test-$$
   limited=yes
   if [[ -e $at/cgroup.controllers ]]; then
     make_group "$at$(own_group '')/$own" memory.max "$memory" cpu.max '100000 100000'
@@ -118,8 +118,8 @@ check_own_health() {
   mapfile -t check < <(image_list .Docker.Config.Healthcheck.Test)
   [[ ${check[0]} == CMD ]] || die "the health check is not a command: ${check[*]}"
   (become checking "${check[@]:1}") >/dev/null || die "the image's health check fails"
-  proved "the image's health check passes on a non-default port: ${check[*]:1}"
-  not_proved "that an engine runs the health check by itself: there is no engine"
+  pass "the image's health check passes on a non-default port: ${check[*]:1}"
+  not_tested "that an engine runs the health check by itself: there is no engine"
 }
 check_read_only() {
   local options
