@@ -47,7 +47,7 @@ struct ModuleJob::Plan {
   Positions code_positions;
   // The scheme "none", which the heads use if the code is added to x.
   std::unique_ptr<Scheme> none;
-  // The attention over heads without data; validates options and knows sizes.
+  // Attention job without data, used to validate options and compute sizes.
   std::optional<AttentionJob> sized_heads;
   // Memory that the layer allocates in addition to that of the heads.
   int64_t own_scratch_bytes = 0;

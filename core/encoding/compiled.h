@@ -1,4 +1,5 @@
-// Access to the alternatives of a compiled scheme; null if it is another one.
+// Typed access to a compiled scheme. Each function returns null if the scheme
+// compiled to another form.
 #pragma once
 
 #include <memory>

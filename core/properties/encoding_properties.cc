@@ -234,8 +234,9 @@ CheckOutcome Boundedness(const Scheme& scheme) {
   return Measured(ratio, 1.6, std::move(words));
 }
 
-// Compares the first positions with each other and, since collisions may begin
-// far out, two neighbours at the end of every octave with all before them.
+// Compares the first positions with each other. Collisions may begin at large
+// positions, so two adjacent positions at the end of every octave are compared
+// with all earlier ones.
 CheckOutcome Uniqueness(const Scheme& scheme) {
   const auto probe = Probe::WithinTable(scheme, kMaxProbeLength);
   if (auto unmeasurable = Unmeasurable(probe, 2)) return *unmeasurable;
@@ -304,8 +305,8 @@ RealVector Closeness(const Probe& probe, int64_t distance) {
 
 }  // namespace
 
-// Examines the first 63 steps and, since similarity may begin to rise far out,
-// one step at the end of every octave.
+// Examines the first 63 steps and, since similarity may begin to rise at large
+// distances, one step at the end of every octave.
 CheckOutcome MonotonicDecay(const Scheme& scheme) {
   constexpr int64_t kSteps = 63;
   // With fewer positions, all steps may fall by chance.

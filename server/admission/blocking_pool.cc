@@ -14,10 +14,8 @@ thread_local BlockingPool* own_pool = nullptr;
 }  // namespace
 
 void LowerThreadPriority() {
-  // A lower priority would give polling too much time under overload. Goodput
-  // of calls of a millisecond at ten times the capacity, in alternating rounds
-  // with a nice value of 0: with 5, 76 % of the peak against 87 %; with 2, 93 %
-  // against 84 %.
+  // A larger value gives polling too much time under overload
+  // (docs/adr/0003-polling-threads-and-priorities.md).
   constexpr int kNice = 2;
   static const int base = getpriority(PRIO_PROCESS, getpid());
   // On Linux this sets the priority of one thread, not of the process.
@@ -42,6 +40,11 @@ void BlockingPool::Run(Task task) {
   if (MayStart()) StartOne();
 }
 
+int BlockingPool::running() const {
+  const std::lock_guard lock(mutex_);
+  return running_;
+}
+
 bool BlockingPool::MayStart() const {
   return !waiting_.empty() && running_ < limits_.running;
 }
@@ -56,7 +59,9 @@ void BlockingPool::StartOne() {
     try {
       threads_.emplace_back([this] { Loop(); });
     } catch (const std::system_error&) {
-      return;  // no thread to be had: the next one to finish takes the task
+      // The system cannot start another thread; the next thread that finishes
+      // takes the task.
+      return;
     }
   } else {
     return;

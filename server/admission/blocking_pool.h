@@ -40,6 +40,9 @@ class BlockingPool {
   // block.
   void Run(Task task);
 
+  // Count of threads that run a task and do not block. For tests and metrics.
+  int running() const;
+
   // Marks the calling thread as blocked for as long as the object lives. Has no
   // effect on threads that belong to no pool.
   class Wait {
@@ -65,7 +68,7 @@ class BlockingPool {
   void WakeIdle();
 
   const Limits limits_;
-  std::mutex mutex_;  // guards the members below
+  mutable std::mutex mutex_;  // guards the members below
   std::deque<Task> waiting_;
   int running_ = 0;
   std::vector<Idle*> idle_;  // the last one became idle last

@@ -46,8 +46,8 @@ class CallTiming {
   // expected to wait.
   static constexpr double kNewShare = 0.6;
   static constexpr double kDeferredShare = 0.8;
-  // Slack before the deadline: a share of the time that the call came with, and
-  // at most kMaxSlackSeconds.
+  // Slack before the deadline: a share of the time from arrival to deadline,
+  // and at most kMaxSlackSeconds.
   static constexpr double kSlackShare = 0.5;
   static constexpr double kMaxSlackSeconds = 0.25;
 

@@ -18,8 +18,9 @@ namespace {
 constexpr int kPredictionStreak = 32;
 // A long call takes more than one or two ticks of the scheduler.
 constexpr double kLongSeconds = 5e-3;
-// The time that gRPC takes to reject a call, or to answer one that computes
-// nothing: two cores of a virtual machine did 6300 a second.
+// Calls below this expected time need no slot. It is about the time that gRPC
+// takes to reject a call, or to answer one that computes nothing; see
+// docs/overload.md.
 constexpr double kTrivialSeconds = 2e-4;
 // The weight of the last call in the EWMA of compute times.
 constexpr double kLastCallWeight = 1.0 / 16;

@@ -105,8 +105,8 @@ class ConcurrencyLimiter {
   absl::StatusOr<Slot> Enter(const Request& request,
                              const CancellationCheck& stop);
 
-  // The estimated wait of a call with `calls` others of its class before it, of
-  // which not all need have reached the limiter yet.
+  // The estimated wait of a call with `calls` others of its class before it,
+  // some of which may not have reached the limiter yet.
   double EstimateWait(CostClass cost_class, int calls) const;
   // Whether Enter would reject a call of that class now.
   bool WouldReject(CostClass cost_class) const;
@@ -130,9 +130,9 @@ class ConcurrencyLimiter {
     void Record(double seconds);
 
     int computing = 0;
-    double computing_seconds = 0;  // expected, of all that compute
+    double computing_seconds = 0;  // total expected seconds of computing calls
     std::list<Waiter*> waiters;
-    double queued_seconds = 0;  // expected, of all that wait
+    double queued_seconds = 0;  // total expected seconds of waiting calls
     double mean_seconds = 0;    // EWMA of the expected seconds of a call
   };
 

@@ -11,8 +11,8 @@ namespace {
 
 // Calls that may be in transit even if none may wait.
 constexpr int kMinReadCalls = 16;
-// A deferred call takes up to 70 KiB, most of it what gRPC has received of its
-// message (`./run overload --case attend --connections 64`: 480 MiB for 6400).
+// A deferred call takes up to 70 KiB, mostly message bytes that gRPC has
+// already received (docs/adr/0002-defer-calls-before-reading.md).
 constexpr int64_t kDeferredCallBytes = int64_t{70} << 10;
 constexpr int kMinDeferredCapacity = 1000;
 constexpr int kMaxDeferredCalls = 10'000;
@@ -37,9 +37,9 @@ AdmissionController::AdmissionController(const Limits& limits,
           limits.memory_budget_bytes / 8 / kDeferredCallBytes,
           kMinDeferredCapacity, kMaxDeferredCalls))) {}
 
-// Calls that are still being read have no place at the limiter yet, but will
-// have one. If they were not counted, large messages would be read only to be
-// rejected there.
+// Calls that are still being read are not counted by the limiter yet, but will
+// be. If they were not counted here, large messages would be read only to be
+// rejected by the limiter.
 bool AdmissionController::HasRoom(std::optional<CostClass> cost_class,
                                   double seconds) const {
   if (draining_ || active_ >= max_active_) return false;

@@ -16,7 +16,7 @@ namespace locus::server {
 // Thread-safe.
 class OldestDeferred {
  public:
-  // A difference in arrival times that is worth deferring to another poller.
+  // Min difference in arrival time at which a poller yields to another one.
   static constexpr std::chrono::milliseconds kTolerance{40};
 
   OldestDeferred(size_t poller_count, size_t method_count)

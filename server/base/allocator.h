@@ -3,8 +3,8 @@
 // locusd uses tcmalloc, because glibc returns the memory of every large message
 // to the system, which costs a page fault per 4 KiB when the next message
 // arrives. The server keeps up to kKeptBytes of freed memory after a large call
-// and returns the rest. See docs/adr/ for the measurements. Sanitizer builds
-// use the sanitizer's allocator, which manages freed memory itself.
+// and returns the rest (docs/adr/0005-tcmalloc.md). Sanitizer builds use the
+// sanitizer's allocator, which manages freed memory itself.
 //
 // All functions are thread-safe.
 #pragma once

@@ -33,7 +33,7 @@ using MakeEvaluation =
     std::function<absl::StatusOr<std::unique_ptr<Evaluation>>(
         EvaluationSettings settings, std::vector<EvaluatedScheme> schemes)>;
 
-// Creates an evaluation that runs a EvaluationJob of core.
+// Creates an evaluation that runs an EvaluationJob of core.
 absl::StatusOr<std::unique_ptr<Evaluation>> MakeCoreEvaluation(
     EvaluationSettings settings, std::vector<EvaluatedScheme> schemes);
 

@@ -114,7 +114,7 @@ absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state,
   const auto stop_time = StopBefore(call.deadline(), Clock::now());
   const CancellationCheck stop = [&]() -> absl::Status {
     if (queue.closed()) {
-      return absl::CancelledError("the client cancelled the call");
+      return absl::CancelledError("the call was cancelled");
     }
     if (Clock::now() < std::min(stop_time, state.evaluations_end.load())) {
       return absl::OkStatus();

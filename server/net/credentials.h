@@ -17,7 +17,7 @@ namespace locus::server {
 //
 // The implementation uses gRPC's C interface, because the C++ interface can
 // neither keep the old certificates if the new ones are broken, nor check the
-// metadata of plaintext calls. See docs/adr/.
+// metadata of plaintext calls (docs/adr/0011-server-credentials.md).
 std::shared_ptr<grpc::ServerCredentials> MakeServerCredentials(
     const TlsStore* tls, const Authenticator* auth);
 

@@ -3,7 +3,7 @@
 // gRPC 1.51 has no limit on connections, and closes its listening socket for
 // good when the process runs out of file descriptors (CVE-2023-4785). Listener
 // therefore accepts connections itself and hands them to gRPC, or to the HTTP
-// server, one by one. See docs/adr/.
+// server, one by one (docs/adr/0006-own-listener.md).
 #pragma once
 
 #include <atomic>

@@ -34,7 +34,7 @@ absl::Status CancellationWatch::Check() {
     next_poll_ = now + kTransportPollInterval;
     if (context_->IsCancelled()) cancelled_ = true;
   }
-  if (cancelled_) return absl::CancelledError("the client cancelled the call");
+  if (cancelled_) return absl::CancelledError("the call was cancelled");
   return absl::OkStatus();
 }
 

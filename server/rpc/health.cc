@@ -17,7 +17,7 @@ constexpr size_t kMaxNameLength = 200;
 
 }  // namespace
 
-// State of one Check call, from the request to gRPC for a call until its
+// State of one Check call, from the moment it is requested from gRPC until its
 // response is sent. Deletes itself then.
 class Health::CheckCall {
  public:

@@ -4,10 +4,13 @@
 #include <optional>
 #include <utility>
 
+#include "server/admission/oldest_deferred.h"
+
 namespace locus::server {
 namespace {
 
-// Calls of each method that gRPC may accept ahead.
+// Pending requests per method: the number of calls that gRPC can accept while
+// the poller is busy.
 constexpr int kRequestedCalls = 32;
 // The maximum rate of early rejections, per second, cost class and compute
 // thread. They take 2 % of a thread's time, or 3 % for long calls. Long calls
@@ -24,6 +27,9 @@ constexpr double kRejectionBurst = 1000;
 constexpr int kMaxRejectionsPerWakeup = 8;
 // Deferred calls are examined at this interval when no event arrives.
 constexpr std::chrono::milliseconds kDeferredPollInterval(20);
+// Published arrival times may be one interval out of date, and two pollers may
+// examine their calls one interval apart, so smaller differences are noise.
+static_assert(OldestDeferred::kTolerance == 2 * kDeferredPollInterval);
 // A call whose message takes longer than this to arrive loses the capacity of
 // its cost class. Calls whose messages are being read are examined at the
 // interval.

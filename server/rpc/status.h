@@ -10,7 +10,7 @@
 //   OVERLOADED         the server has too much work at the moment
 //   DRAINING           the server is shutting down
 //   DEADLINE_EXCEEDED  the deadline of the call passed
-//   CANCELLED          the client cancelled the call
+//   CANCELLED          the call was cancelled
 //   INTERNAL           a server error; the message reveals nothing else
 #pragma once
 

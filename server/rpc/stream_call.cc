@@ -24,7 +24,7 @@ absl::Status MessageWriter::Write(const google::protobuf::Message& message) {
     return absl::OkStatus();
   }
   LOCUS_RETURN_IF_ERROR(call_.CheckCancellation());
-  return absl::CancelledError("the client cancelled the call");
+  return absl::CancelledError("the call was cancelled");
 }
 
 void* StreamMethod::Deserialize(grpc_call* call, grpc_byte_buffer* request,

@@ -120,7 +120,7 @@ void UnaryCall::CountAbandoned() {
   MakeScope()->FinishCancelled(
       seconds_to_deadline() <= 0
           ? absl::DeadlineExceededError("the deadline passed")
-          : absl::CancelledError("the client cancelled the call"));
+          : absl::CancelledError("the call was cancelled"));
 }
 
 void UnaryCall::Work() {

@@ -1,5 +1,5 @@
-// State of one unary call, from the request to gRPC for a call until its last
-// completion event.
+// State of one unary call, from the moment it is requested from gRPC until its
+// last completion event.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -125,8 +125,8 @@ class UnaryCall {
   Clock::time_point read_at_;
   Clock::duration deferred_for_{};
   std::list<UnaryCall*>::iterator watched_;
-  // Orders the end of Work() before OnSent(), which gRPC does out of sight of
-  // the thread sanitizer.
+  // Orders the end of Work() before OnSent() for ThreadSanitizer, which does
+  // not see the locks inside gRPC that already do so.
   std::atomic<bool> is_handled_ = false;
   MemberTag<UnaryCall> arrival_tag_{this, &UnaryCall::OnArrival};
   MemberTag<UnaryCall> read_tag_{this, &UnaryCall::OnRead};

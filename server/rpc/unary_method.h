@@ -15,8 +15,8 @@ namespace locus::server {
 
 // gRPC reads the message of a unary call before it reports the call. Unary
 // methods are therefore registered as bidirectional streams of one message
-// each way, so that calls can be deferred and rejected unread. Clients see no
-// difference.
+// each way, so that calls can be deferred and rejected unread
+// (docs/adr/0002-defer-calls-before-reading.md). Clients see no difference.
 using UnaryStream =
     grpc::ServerAsyncReaderWriter<grpc::ByteBuffer, grpc::ByteBuffer>;
 

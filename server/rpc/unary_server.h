@@ -1,9 +1,9 @@
 // Serves all unary methods: owns the completion-queue pollers, the admission
 // controller and the worker threads.
 //
-// Unary methods use gRPC's asynchronous API, because it reports a call before
-// its message is read; see docs/adr/ for the measurements against the
-// synchronous and the callback API.
+// Unary methods use gRPC's completion-queue API, because it reports a call
+// before its message is read. docs/adr/0001-completion-queue-api.md compares it
+// with the synchronous and the callback API.
 #pragma once
 
 #include <grpcpp/completion_queue.h>

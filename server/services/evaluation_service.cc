@@ -30,7 +30,7 @@ struct PropertiesJob {
            (static_cast<int64_t>(plan.schemes.size()) + kMaxNaiveEncodings);
   }
   double flops() const {
-    // Takes about half a millisecond.
+    // A scheme takes less than a millisecond.
     constexpr double kFlopsPerScheme = 1.5e7;
     return kFlopsPerScheme * static_cast<double>(plan.schemes.size());
   }

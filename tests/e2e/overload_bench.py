@@ -37,9 +37,9 @@ LOCUS = os.environ.get("LOCUS", "locus")
 CASES = {
     # A fifth of a millisecond per call, most of it in gRPC.
     "tiny": ("encode",),
-    # About a millisecond, with a request of a few bytes.
+    # Less than a millisecond, with a request of a few bytes.
     "middle": ("check-properties", "--scheme", "rope"),
-    # About a millisecond, with a request of 192 KiB.
+    # Less than a millisecond, with a request of 192 KiB.
     "attend": ("attend", "--length", "256", "--heads", "1"),
     # Tens of milliseconds.
     "large": ("attend", "--length", "1024", "--heads", "8"),

@@ -1,12 +1,10 @@
-// Health checks and graceful shutdown of a whole server.
+// Graceful shutdown of a whole server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <chrono>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "tests/support/test_server.h"
 
@@ -25,82 +23,6 @@ HealthCheckRequest HealthOf(const std::string& service) {
   HealthCheckRequest request;
   request.set_service(service);
   return request;
-}
-
-TEST(HealthTest, AllServicesAreServing) {
-  TestServer server;
-  for (const char* service :
-       {"", "locus.v1.EncodingService", "locus.v1.AttentionService",
-        "locus.v1.EvaluationService"}) {
-    grpc::ClientContext context;
-    HealthCheckResponse response;
-    EXPECT_TRUE(
-        server.health().Check(&context, HealthOf(service), &response).ok());
-    EXPECT_EQ(response.status(), HealthCheckResponse::SERVING);
-  }
-}
-
-TEST(HealthTest, UnknownServicesAreNotFound) {
-  TestServer server;
-  grpc::ClientContext context;
-  HealthCheckResponse response;
-  EXPECT_EQ(server.health()
-                .Check(&context, HealthOf("no.such.Service"), &response)
-                .error_code(),
-            grpc::NOT_FOUND);
-}
-
-TEST(HealthTest, WatchReportsUnknownServices) {
-  TestServer server;
-  grpc::ClientContext context;
-  const auto watch =
-      server.health().Watch(&context, HealthOf("no.such.Service"));
-  HealthCheckResponse health;
-  ASSERT_TRUE(watch->Read(&health));
-  EXPECT_EQ(health.status(), HealthCheckResponse::SERVICE_UNKNOWN);
-  context.TryCancel();
-  EXPECT_EQ(watch->Finish().error_code(), grpc::CANCELLED);
-}
-
-TEST(HealthTest, WatchRejectsLongNames) {
-  TestServer server;
-  grpc::ClientContext context;
-  const auto watch =
-      server.health().Watch(&context, HealthOf(std::string(201, 'x')));
-  HealthCheckResponse health;
-  EXPECT_FALSE(watch->Read(&health));
-  EXPECT_EQ(watch->Finish().error_code(), grpc::INVALID_ARGUMENT);
-}
-
-// A third of the watchers cancels at once, a third when the server drains, and
-// a third stays until the server closes the stream.
-TEST(HealthTest, ManyWatchersEndConcurrently) {
-  TestServer server;
-  std::vector<std::thread> watchers;
-  std::atomic<int> serving_count = 0;
-  for (int i = 0; i < 60; ++i) {
-    watchers.emplace_back([&, i] {
-      grpc::ClientContext context;
-      const auto watch = server.health().Watch(&context, HealthOf(""));
-      HealthCheckResponse health;
-      if (i % 3 == 0) {
-        context.TryCancel();
-      } else {
-        EXPECT_TRUE(watch->Read(&health));
-        EXPECT_EQ(health.status(), HealthCheckResponse::SERVING);
-        ++serving_count;
-        EXPECT_TRUE(watch->Read(&health));
-        EXPECT_EQ(health.status(), HealthCheckResponse::NOT_SERVING);
-        if (i % 3 == 1) context.TryCancel();
-      }
-      while (watch->Read(&health)) {
-      }
-      EXPECT_FALSE(watch->Finish().ok());
-    });
-  }
-  while (serving_count < 40) std::this_thread::yield();
-  server.server().Shutdown();
-  for (std::thread& watcher : watchers) watcher.join();
 }
 
 TEST(DrainTest, ReportsNotServingAndFinishesCallsInFlight) {

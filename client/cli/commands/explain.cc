@@ -14,7 +14,7 @@
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 #include "client/io/file.h"
-#include "client/plot/file.h"
+#include "client/plot/render_file.h"
 #include "locus/client/errors.h"
 #include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"

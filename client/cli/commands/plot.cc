@@ -17,7 +17,7 @@
 #include "client/cli/support/suggest.h"
 #include "client/cli/support/terminal.h"
 #include "client/io/file.h"
-#include "client/plot/file.h"
+#include "client/plot/render_file.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {

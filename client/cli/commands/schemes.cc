@@ -87,8 +87,8 @@ std::string FormatOne(const v1::SchemeDescription& scheme) {
 }
 
 // The parameters of a scheme in one cell of the table: "`base`, `layout`
-// (interleaved, halves), and at most one scaling: `linear`, `ntk`". Parameters
-// inside a group are left out.
+// (interleaved, half split), and at most one scaling: `linear`, `ntk`".
+// Parameters inside a group are left out.
 std::string MarkdownParameters(const v1::SchemeDescription& scheme) {
   std::vector<std::string> names;
   std::vector<std::string> groups;

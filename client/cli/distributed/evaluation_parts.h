@@ -2,10 +2,10 @@
 // time, and merges their results.
 //
 // Every pair of a scheme and a seed is an independent run (every seed, if one
-// model serves all schemes), whose cells are the same to the byte on whichever
-// server it runs. A part is therefore an ordinary request with fewer schemes
-// and seeds. The merge uses the server's own code, so that the summary and the
-// manifest are those of a single server.
+// model serves all schemes), whose cells are byte-identical on every server. A
+// part is therefore an ordinary request with fewer schemes and seeds. The merge
+// uses the server's own code, so that the summary and the manifest are those of
+// a single server.
 #pragma once
 
 #include <string>
@@ -20,8 +20,8 @@ namespace locus::client {
 struct EvaluationPart {
   v1::EvaluateExtrapolationRequest request;
   // The cells that the request yields, in order and without metrics, under the
-  // scheme names of the whole evaluation (a part may call rope what the whole
-  // evaluation calls rope#2).
+  // scheme names of the whole evaluation. Part-local names may differ: the only
+  // rope scheme of a part can be rope#2 in the whole evaluation.
   std::vector<v1::EvaluationCell> cells;
 };
 

@@ -88,9 +88,8 @@ absl::StatusOr<v1::Tensor> RandomTensor(const std::string& type,
   return tensor;
 }
 
-// The number of rows of a request: enough rows of `row_elements` elements to
-// reach
-// --payload, or else --length, or else `default_length`.
+// The number of rows of a request: as many rows of `row_elements` elements as
+// --payload needs, or else --length, or else `default_length`.
 absl::StatusOr<int64_t> Length(const LoadRequestFlags& flags,
                                int64_t row_elements, int64_t default_length) {
   if (flags.payload.empty()) return flags.length.value_or(default_length);

@@ -1,5 +1,6 @@
 // The commands and flags of the program as data. The shell completion scripts
-// and the manual page are generated from this tree.
+// (completion_scripts.cc) and the manual page (manual_page.cc) are generated
+// from this tree.
 #pragma once
 
 #include <string>

@@ -14,7 +14,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -23,6 +22,7 @@
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/encoding/scheme.h"
+#include "core/encoding/schemes/fire_network.h"
 
 namespace locus {
 namespace {
@@ -34,113 +34,6 @@ constexpr int64_t kMaxDrawn = int64_t{1} << 20;
 // Values of psi are cached for positions below this and computed on demand
 // beyond it.
 constexpr int64_t kMaxCached = int64_t{1} << 18;
-
-// All numbers of the scheme, in the order of the trainable parameters.
-struct FireNumbers {
-  int64_t width = 0;
-  int64_t head_count = 0;
-  std::vector<double> values;  // c, L, w1, b1, w2 [heads, width], b2
-
-  static int64_t Count(int64_t width, int64_t head_count) {
-    return 2 + 2 * width + head_count * (width + 1);
-  }
-
-  double c() const { return values[0]; }
-  double threshold() const { return std::abs(values[1]); }
-  int64_t W1(int64_t n) const { return 2 + n; }
-  int64_t B1(int64_t n) const { return 2 + width + n; }
-  int64_t W2(int64_t h, int64_t n) const {
-    return 2 + 2 * width + h * width + n;
-  }
-  int64_t B2(int64_t h) const { return 2 + 2 * width + head_count * width + h; }
-
-  // Input of hidden unit n's activation function.
-  double Hidden(int64_t n, double x) const {
-    return values[W1(n)] * x + values[B1(n)];
-  }
-  // Output of the network for head h.
-  double Output(int64_t h, double x) const {
-    double sum = values[B2(h)];
-    for (int64_t n = 0; n < width; ++n) {
-      sum += values[W2(h, n)] * std::max(Hidden(n, x), 0.0);
-    }
-    return sum;
-  }
-};
-
-// Piecewise linear form of the network. A ReLU network with one input is linear
-// between the points at which a hidden unit switches on or off, so that one
-// line is evaluated for each input instead of all hidden units.
-class Lines {
- public:
-  explicit Lines(const FireNumbers& numbers) {
-    for (int64_t n = 0; n < numbers.width; ++n) {
-      const double knot =
-          -numbers.values[numbers.B1(n)] / numbers.values[numbers.W1(n)];
-      if (std::isfinite(knot)) knots_.push_back(knot);
-    }
-    std::sort(knots_.begin(), knots_.end());
-    for (int64_t h = 0; h < numbers.head_count; ++h) {
-      for (size_t piece = 0; piece <= knots_.size(); ++piece) {
-        lines_.push_back(LineAt(numbers, h, Inside(piece)));
-      }
-    }
-  }
-
-  struct Line {
-    double start = 0;
-    double slope = 0;
-    double At(double x) const { return start + slope * x; }
-  };
-
-  // Index of the piece that contains x.
-  size_t PieceOf(double x) const {
-    return std::upper_bound(knots_.begin(), knots_.end(), x) - knots_.begin();
-  }
-  // First input of a piece, and first input of the next piece.
-  double Begin(size_t piece) const {
-    return piece == 0 ? -std::numeric_limits<double>::infinity()
-                      : knots_[piece - 1];
-  }
-  double End(size_t piece) const {
-    return piece == knots_.size() ? std::numeric_limits<double>::infinity()
-                                  : knots_[piece];
-  }
-  const Line& Get(int64_t head, size_t piece) const {
-    return lines_[head * (knots_.size() + 1) + piece];
-  }
-  double At(int64_t head, double x) const {
-    return Get(head, PieceOf(x)).At(x);
-  }
-
- private:
-  // A point inside a piece.
-  double Inside(size_t piece) const {
-    if (knots_.empty()) return 0;
-    // A knot may be so large that adding 1 to it has no effect.
-    if (piece == 0) {
-      return knots_.front() - std::max(1.0, std::abs(knots_.front()));
-    }
-    if (piece == knots_.size()) {
-      return knots_.back() + std::max(1.0, std::abs(knots_.back()));
-    }
-    return knots_[piece - 1] + (knots_[piece] - knots_[piece - 1]) / 2;
-  }
-
-  static Line LineAt(const FireNumbers& numbers, int64_t h, double x) {
-    Line line{.start = numbers.values[numbers.B2(h)]};
-    for (int64_t n = 0; n < numbers.width; ++n) {
-      if (numbers.Hidden(n, x) <= 0) continue;
-      const double weight = numbers.values[numbers.W2(h, n)];
-      line.start += weight * numbers.values[numbers.B1(n)];
-      line.slope += weight * numbers.values[numbers.W1(n)];
-    }
-    return line;
-  }
-
-  std::vector<double> knots_;
-  std::vector<Line> lines_;  // [heads, knots + 1]
-};
 
 class FireBias final : public ScoreBias {
  public:
@@ -232,7 +125,7 @@ class FireBias final : public ScoreBias {
       const double begin = lines_.Begin(piece);
       const int64_t first = FirstWhere(
           last, distance, [&](int64_t n) { return psi_[n] * scale >= begin; });
-      const Lines::Line line = lines_.Get(head, piece);
+      const FireLines::Line line = lines_.Get(head, piece);
       const int64_t size = distance - first + 1;
       const double* const psi = psi_.data() + distance;
       for (int64_t n = 0; n < size; ++n) values[n] = line.At(psi[-n] * scale);
@@ -251,7 +144,7 @@ class FireBias final : public ScoreBias {
       const int64_t end =
           FirstWhere(distance, distance + count,
                      [&](int64_t n) { return psi_[n] * scale >= next; });
-      const Lines::Line line = lines_.Get(head, piece);
+      const FireLines::Line line = lines_.Get(head, piece);
       const int64_t size = end - distance;
       const double* const psi = psi_.data() + distance;
       for (int64_t n = 0; n < size; ++n) values[n] = line.At(psi[n] * scale);
@@ -311,7 +204,7 @@ class FireBias final : public ScoreBias {
 
   FireNumbers numbers_;
   const bool trainable_;
-  const Lines lines_;
+  const FireLines lines_;
   const bool is_bounded_;
   const double threshold_psi_;
   std::vector<double> psi_;  // psi of 0 .. max_position, or empty

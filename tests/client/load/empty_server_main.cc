@@ -1,10 +1,10 @@
 // A server without any work, for measuring the overhead of the load tester and
 // of gRPC: it responds to every unary call of any method with an empty message.
 //
-//   empty_server [threads] [refuse]
+//   empty_server [threads] [reject]
 //
 // The throughput of a load test against it is the limit of the load tester or
-// of the machine. With `refuse`, it rejects all calls but the first without
+// of the machine. With `reject`, it rejects all calls but the first without
 // reading them, which gives the minimum cost of a rejection in gRPC. Writes its
 // port to standard output and exits at the end of standard input, after writing
 // the CPU time per call to standard error.
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
   // Same as locusd: deadlock detection, which Debian's abseil enables by
   // default, looks up every lock in a graph.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  rejects = argc > 2 && std::strcmp(argv[2], "refuse") == 0;
+  rejects = argc > 2 && std::strcmp(argv[2], "reject") == 0;
   grpc::AsyncGenericService service;
   grpc::ServerBuilder builder;
   int port = 0;

@@ -2,7 +2,6 @@
 #include <limits>
 #include <set>
 
-#include "client/plot/file.h"
 #include "client/plot/heatmap.h"
 #include "client/plot/line_chart.h"
 #include "client/plot/png.h"
@@ -315,13 +314,6 @@ TEST(PngTest, HasTwoPixelsPerUnit) {
 
 TEST(PngTest, RejectsOversizedScenes) {
   EXPECT_FALSE(WritePng({.width = 1e6, .height = 10}, Theme::kLight).ok());
-}
-
-TEST(FileTest, FormatDependsOnExtension) {
-  EXPECT_EQ(*FormatOfPath("a.SVG"), Format::kSvg);
-  EXPECT_EQ(*FormatOfPath("a.png"), Format::kPng);
-  EXPECT_EQ(*FormatOfPath("-"), Format::kSvg);
-  EXPECT_FALSE(FormatOfPath("a.gif").ok());
 }
 
 }  // namespace

@@ -45,8 +45,8 @@ TEST(ErrorsTest, ReadsRetryDelay) {
 
 TEST(ErrorsTest, ReadsReason) {
   google::rpc::ErrorInfo detail;
-  detail.set_reason("OUT_OF_RANGE");
-  EXPECT_EQ(ErrorReason(StatusWith(detail)), "OUT_OF_RANGE");
+  detail.set_reason("INVALID_FIELD");
+  EXPECT_EQ(ErrorReason(StatusWith(detail)), "INVALID_FIELD");
 }
 
 TEST(ErrorsTest, IsEmptyWithoutDetails) {

@@ -97,6 +97,12 @@ struct Problem {
   AttentionInputs inputs() const { return {q.view(), k.view(), v.view()}; }
 };
 
+// Sets all `dim` elements of a row to `value`.
+inline void SetRow(Tensor& tensor, int64_t row, int64_t dim, double value) {
+  const std::vector<double> values(dim, value);
+  WriteRow(tensor.dtype(), values.data(), dim, tensor.at(row * dim));
+}
+
 inline AttentionJob MustCreate(const Scheme& scheme, const Problem& problem,
                                const AttentionOptions& options) {
   auto job = AttentionJob::Create(scheme, problem.inputs(), options);

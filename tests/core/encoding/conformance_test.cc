@@ -187,10 +187,18 @@ TEST_P(ConformanceTest, EncodingOfAPositionDoesNotDependOnTheOthers) {
   const auto all = at(0, 8);
   auto first = at(0, 5);
   const auto rest = at(5, 3);
+  if (all.empty()) GTEST_SKIP() << "the scheme has no numbers";
   if (Info().site == Site::kQueriesAndKeys) {
-    const int64_t pairs = kWidth / 2;  // cosines precede sines
-    EXPECT_EQ(std::vector<double>(all.begin(), all.begin() + 5 * pairs),
-              std::vector<double>(first.begin(), first.begin() + 5 * pairs));
+    // The cosines of all positions precede their sines.
+    std::vector<double> joined;
+    for (const int half : {0, 1}) {
+      for (const auto& part : {first, rest}) {
+        const auto size = static_cast<std::ptrdiff_t>(part.size() / 2);
+        joined.insert(joined.end(), part.begin() + half * size,
+                      part.begin() + (half + 1) * size);
+      }
+    }
+    EXPECT_EQ(joined, all);
     return;
   }
   first.insert(first.end(), rest.begin(), rest.end());

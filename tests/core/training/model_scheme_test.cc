@@ -86,11 +86,11 @@ TransformerShape Shape(const MixedLayers& mixed, bool causal) {
   return shape;
 }
 
-class MixedTest
+class PerLayerSchemesTest
     : public ::testing::TestWithParam<std::tuple<MixedLayers, bool>> {};
 
 INSTANTIATE_TEST_SUITE_P(
-    AllMixes, MixedTest,
+    AllMixes, PerLayerSchemesTest,
     ::testing::Combine(::testing::ValuesIn(AllMixedLayers()),
                        ::testing::Bool()),
     [](const auto& test) {
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
              (std::get<1>(test.param) ? "_causal" : "_bidirectional");
     });
 
-TEST_P(MixedTest, GradientsEqualCentralDifferences) {
+TEST_P(PerLayerSchemesTest, GradientsEqualCentralDifferences) {
   const auto& [mixed, causal] = GetParam();
   const TransformerShape shape = Shape(mixed, causal);
   const MixedModel made(mixed, causal);
@@ -127,7 +127,7 @@ void ExpectLogitsEqualReference(Trainer<double>& trainer,
   EXPECT_GT(checked, 100);
 }
 
-TEST_P(MixedTest, LogitsEqualReference) {
+TEST_P(PerLayerSchemesTest, LogitsEqualReference) {
   const auto& [mixed, causal] = GetParam();
   const TransformerShape shape = Shape(mixed, causal);
   const MixedModel made(mixed, causal);

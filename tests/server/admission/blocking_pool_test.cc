@@ -1,5 +1,6 @@
 #include "server/admission/blocking_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
@@ -39,7 +40,19 @@ TEST(BlockingPoolTest, RunsEveryTaskBeforeItIsDestroyed) {
   EXPECT_EQ(done, 1000);
 }
 
-TEST(BlockingPoolTest, RunsNoMoreTasksAtOnceThanItMay) {
+TEST(BlockingPoolTest, LimitsRunningTasks) {
+  Signal go_on;
+  {
+    BlockingPool pool({.threads = 8, .running = 2});
+    for (int i = 1; i <= 8; ++i) {
+      pool.Run([&] { go_on.Await(); });
+      EXPECT_EQ(pool.running(), std::min(i, 2));
+    }
+    go_on.Give();
+  }
+}
+
+TEST(BlockingPoolTest, LimitsRunningTasksWhileTasksEnd) {
   std::atomic<int> running{0};
   std::atomic<int> max{0};
   {
@@ -74,7 +87,7 @@ TEST(BlockingPoolTest, BlockedTaskLetsAnotherRun) {
   go_on.Give();
 }
 
-TEST(BlockingPoolTest, RunsNoMoreThreadsThanItMay) {
+TEST(BlockingPoolTest, LimitsThreads) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   Signal go_on;
@@ -89,10 +102,11 @@ TEST(BlockingPoolTest, RunsNoMoreThreadsThanItMay) {
         go_on.Await();
       });
     }
+    // Every task blocks, so a third thread would have been started for the
+    // third task.
+    EXPECT_EQ(pool.running(), 2);
     go_on.Give();
   }
-  // Each task blocks until all are queued, so that a third thread would have
-  // been started for the third task.
   EXPECT_LE(threads.size(), 2u);
   EXPECT_GE(threads.size(), 1u);
 }
@@ -111,7 +125,9 @@ TEST(BlockingPoolTest, WaitOnAForeignThreadChangesNoPool) {
     {
       const BlockingPool::Wait wait;  // this thread belongs to no pool
       pool.Run([&] { second_ran = true; });
+      EXPECT_EQ(pool.running(), 1);
     }
+    EXPECT_EQ(pool.running(), 1);
     EXPECT_FALSE(second_ran);
     go_on.Give();
   }

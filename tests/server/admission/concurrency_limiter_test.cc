@@ -78,8 +78,9 @@ TEST(ConcurrencyLimiterTest, RejectedRequestsDoNotChangeTheEstimate) {
   ConcurrencyLimiter limiter(
       {.slots = 1, .max_queued = 8, .max_wait_seconds = 100});
   for (int i = 0; i < 200; ++i) {
-    const Request hopeless{.seconds = 600, .deadline = Clock::now()};
-    ExpectRejected(limiter.Enter(hopeless, {}), RejectReason::kDeadline);
+    const Request impossible_deadline{.seconds = 600, .deadline = Clock::now()};
+    ExpectRejected(limiter.Enter(impossible_deadline, {}),
+                   RejectReason::kDeadline);
   }
   EXPECT_EQ(limiter.EstimateWait(CostClass::kLong, 10), 0);
 }
@@ -200,16 +201,17 @@ TEST(ConcurrencyLimiterTest, RejectsWhenTheWaitIsTooLong) {
 TEST(ConcurrencyLimiterTest, RejectsWhenTheDeadlineIsTooNear) {
   ConcurrencyLimiter limiter(
       {.slots = 1, .max_queued = 100, .max_wait_seconds = 100});
-  Request hurried = kLong;
-  hurried.deadline = Clock::now() + std::chrono::milliseconds(700);
+  Request tight_deadline = kLong;
+  tight_deadline.deadline = Clock::now() + std::chrono::milliseconds(700);
   // The estimate alone is too uncertain for a rejection.
-  EXPECT_TRUE(limiter.Enter(hurried, {}).ok());
+  EXPECT_TRUE(limiter.Enter(tight_deadline, {}).ok());
   // A tenth of the estimate exceeds this deadline.
-  Request hopeless = kLong;
-  hopeless.deadline = Clock::now() + std::chrono::milliseconds(90);
-  ExpectRejected(limiter.Enter(hopeless, {}), RejectReason::kDeadline);
+  Request impossible_deadline = kLong;
+  impossible_deadline.deadline = Clock::now() + std::chrono::milliseconds(90);
+  ExpectRejected(limiter.Enter(impossible_deadline, {}),
+                 RejectReason::kDeadline);
   const auto slot = limiter.Enter(kLong, {});
-  ExpectRejected(limiter.Enter(hurried, {}), RejectReason::kDeadline);
+  ExpectRejected(limiter.Enter(tight_deadline, {}), RejectReason::kDeadline);
   // A request with more time waits.
   WaitingRequests waiting(&limiter);
   waiting.Add({.seconds = 1, .deadline = Clock::now() + std::chrono::hours(1)});

@@ -44,7 +44,7 @@ std::string Attend(const ServerOptions& options, const std::string& text) {
       &context, Parsed<v1::AttendRequest>(text), &response));
 }
 
-TEST(RequestLimitsTest, Length) {
+TEST(RequestLimitsTest, RejectsTooLongSequences) {
   ServerOptions options = TestOptions();
   options.max_length = 100;
   const std::string request = "scheme { rope {} } dim: 8 positions { range ";
@@ -55,7 +55,7 @@ TEST(RequestLimitsTest, Length) {
   EXPECT_EQ(Attend(options, tokens + "}"), "max_length");
 }
 
-TEST(RequestLimitsTest, Heads) {
+TEST(RequestLimitsTest, RejectsTooManyHeads) {
   ServerOptions options = TestOptions();
   options.max_heads = 4;
   const std::string request =
@@ -64,7 +64,7 @@ TEST(RequestLimitsTest, Heads) {
   EXPECT_EQ(Encode(options, request + "5"), "max_heads");
 }
 
-TEST(RequestLimitsTest, Elements) {
+TEST(RequestLimitsTest, RejectsTooManyElements) {
   ServerOptions options = TestOptions();
   options.max_elements = 8;
   const auto request = [](int rows) {
@@ -89,7 +89,7 @@ std::string Zeros(int rows, int columns) {
                       " shape: ", columns, " data: '", data, "' }");
 }
 
-TEST(RequestLimitsTest, ElementsOfASchemeTable) {
+TEST(RequestLimitsTest, RejectsTooManyElementsInASchemeTable) {
   ServerOptions options = TestOptions();
   options.max_elements = 8;
   const auto request = [](int rows) {
@@ -100,7 +100,7 @@ TEST(RequestLimitsTest, ElementsOfASchemeTable) {
   EXPECT_EQ(Encode(options, request(3)), "max_elements");
 }
 
-TEST(RequestLimitsTest, ElementsOfModuleWeights) {
+TEST(RequestLimitsTest, RejectsTooManyElementsInModuleWeights) {
   ServerOptions options = TestOptions();
   const auto request = [](int dim) {
     const std::string weights = Zeros(dim, dim);
@@ -116,7 +116,7 @@ TEST(RequestLimitsTest, ElementsOfModuleWeights) {
   EXPECT_EQ(Attend(options, request(4)), "max_elements");
 }
 
-TEST(RequestLimitsTest, ElementsOfTablesInCheckProperties) {
+TEST(RequestLimitsTest, RejectsTooManyElementsInTablesOfCheckProperties) {
   ServerOptions options = TestOptions();
   options.max_elements = 8;
   TestServer server(options);
@@ -136,7 +136,7 @@ TEST(RequestLimitsTest, ElementsOfTablesInCheckProperties) {
   EXPECT_NE(check(2).error_code(), grpc::RESOURCE_EXHAUSTED);
 }
 
-TEST(RequestLimitsTest, Flops) {
+TEST(RequestLimitsTest, RejectsTooManyFlops) {
   ServerOptions options = TestOptions();
   options.max_call_flops = 1000;
   const std::string request = "scheme { rope {} } dim: 2 positions { range ";
@@ -144,7 +144,7 @@ TEST(RequestLimitsTest, Flops) {
   EXPECT_EQ(Encode(options, request + "{ count: 1000 } }"), "max_call_flops");
 }
 
-TEST(RequestLimitsTest, Bytes) {
+TEST(RequestLimitsTest, RejectsTooManyBytes) {
   ServerOptions options = TestOptions();
   options.max_call_bytes = int64_t{8} << 20;
   const std::string request = "scheme { rope {} } dim: 64 positions { range ";

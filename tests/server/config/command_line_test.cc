@@ -80,7 +80,7 @@ TEST(CommandLineTest, ParsesFlags) {
   EXPECT_FALSE(options.log_calls);
 }
 
-TEST(CommandLineTest, FlagsPrecedeVariablesPrecedeFilePrecedesDefaults) {
+TEST(CommandLineTest, FlagsOverrideVariablesOverrideFileOverridesDefaults) {
   const FlagFile file(
       "# a comment\n\n--threads=2\nmax-queued-calls = 2\n"
       "max_message_bytes=2MiB\nmax-evaluations=2\n"

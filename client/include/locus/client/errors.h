@@ -35,7 +35,7 @@ std::vector<FieldViolation> FieldViolations(const absl::Status& status);
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);
 
 // Returns the machine-readable reason (google.rpc.ErrorInfo) in capitals, such
-// as "OUT_OF_RANGE", or an empty string.
+// as "INVALID_FIELD" (docs/api.md lists them), or an empty string.
 std::string ErrorReason(const absl::Status& status);
 
 // Converts a gRPC status, with its details as payloads. Details that cannot be

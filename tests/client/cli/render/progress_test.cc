@@ -22,14 +22,14 @@ v1::EvaluateExtrapolationResponse Progress(const std::string& scheme,
   return event;
 }
 
-TEST(ProgressLineTest, ShowsAllPartsIfTheyFit) {
+TEST(EvaluationProgressLineTest, ShowsAllPartsIfTheyFit) {
   EXPECT_EQ(
       ProgressLine(Progress("rope", 120).progress(), absl::Seconds(30), 100),
       "rope  seed 0  [#####...............]  25%  step 120/400  loss "
       "2.500  1m30s left");
 }
 
-TEST(ProgressLineTest, LeavesOutPartsThatDoNotFit) {
+TEST(EvaluationProgressLineTest, LeavesOutPartsThatDoNotFit) {
   for (int width = 1; width < 90; ++width) {
     const std::string line = ProgressLine(Progress("rope", 120).progress(),
                                           absl::Seconds(30), width);
@@ -41,7 +41,7 @@ TEST(ProgressLineTest, LeavesOutPartsThatDoNotFit) {
       "rope  1m30s left");
 }
 
-TEST(ProgressLineTest, ReplacesControlCharactersInNames) {
+TEST(EvaluationProgressLineTest, ReplacesControlCharactersInNames) {
   EXPECT_THAT(
       ProgressLine(Progress("\x1b[2Jx\n", 1).progress(), absl::Seconds(1), 80),
       Not(HasSubstr("\x1b")));

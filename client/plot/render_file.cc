@@ -1,4 +1,4 @@
-#include "client/plot/file.h"
+#include "client/plot/render_file.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"

@@ -1,5 +1,5 @@
-// Admission control over real connections: far more calls than the server has
-// capacity for are admitted, deferred or rejected.
+// Overload of a whole server: far more calls than it has capacity for are
+// admitted, deferred or rejected.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -16,7 +16,8 @@
 namespace locus::server {
 namespace {
 
-// Sends many calls of half a millisecond at once, over several connections.
+// Sends many calls of less than a millisecond at once, over several
+// connections.
 class Burst {
  public:
   Burst(int port, int connections) {
@@ -80,7 +81,7 @@ class Burst {
   std::vector<int64_t> rejected_after_us_;
 };
 
-ServerOptions Narrow() {
+ServerOptions OptionsWithShortQueue() {
   ServerOptions options = TestOptions();
   options.threads = 1;
   options.max_queued_calls = 2;
@@ -91,8 +92,8 @@ int Count(const std::vector<grpc::StatusCode>& codes, grpc::StatusCode code) {
   return static_cast<int>(std::count(codes.begin(), codes.end(), code));
 }
 
-TEST(AdmissionTest, EveryCallOfABurstIsServedOrRejected) {
-  TestServer server(Narrow());
+TEST(OverloadTest, EveryCallOfABurstIsServedOrRejected) {
+  TestServer server(OptionsWithShortQueue());
   Burst burst(server.server().grpc_port(), 12);
   burst.CallAll(1);
   const auto codes = burst.CallAll(1200);
@@ -114,7 +115,7 @@ TEST(AdmissionTest, EveryCallOfABurstIsServedOrRejected) {
 // Excess calls of a burst are rejected at once instead of after
 // --max-queue-seconds. Under sanitizers calls are too slow to have a predicted
 // cost class, and are deferred.
-TEST(AdmissionTest, RejectsTheExcessCallsOfABurstAtOnce) {
+TEST(OverloadTest, RejectsTheExcessCallsOfABurstAtOnce) {
   ServerOptions options = TestOptions();
   options.threads = 1;
   options.max_queued_calls = 50;
@@ -134,8 +135,8 @@ TEST(AdmissionTest, RejectsTheExcessCallsOfABurstAtOnce) {
 }
 #endif
 
-TEST(AdmissionTest, DrainingRejectsDeferredCalls) {
-  auto server = std::make_unique<TestServer>(Narrow());
+TEST(OverloadTest, DrainingRejectsDeferredCalls) {
+  auto server = std::make_unique<TestServer>(OptionsWithShortQueue());
   Burst burst(server->server().grpc_port(), 24);
   burst.CallAll(1);
   std::thread draining([&] {
@@ -166,7 +167,7 @@ v1::AttendRequest LongRequest() {
   return request;
 }
 
-TEST(AdmissionTest, CancelledDeferredCallsLeaveTheQueue) {
+TEST(OverloadTest, CancelledDeferredCallsLeaveTheQueue) {
   ServerOptions options = TestOptions();
   options.threads = 1;
   options.max_queued_calls = 100;

@@ -13,7 +13,7 @@
 #include "core/simd/simd.h"
 
 #undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "core/attention/split_kv/chunk.cc"
+#define HWY_TARGET_INCLUDE "core/attention/split_kv/split_kv_chunk.cc"
 #include <hwy/foreach_target.h>  // must come before highway.h
 
 #include <hwy/cache_control.h>
