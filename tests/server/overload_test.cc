@@ -153,6 +153,13 @@ TEST(OverloadTest, DrainingRejectsDeferredCalls) {
             2400);
 }
 
+// Sanitizers make the kernel some forty times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int64_t kLongTokens = 256;
+#else
+constexpr int64_t kLongTokens = 1024;
+#endif
+
 // An attention call of some tens of milliseconds, which is a long call.
 v1::AttendRequest LongRequest() {
   v1::AttendRequest request;
@@ -161,8 +168,11 @@ v1::AttendRequest LongRequest() {
                                    request.mutable_heads()->mutable_k(),
                                    request.mutable_heads()->mutable_v()}) {
     tensor->set_dtype(v1::DATA_TYPE_FLOAT32);
-    for (const int64_t extent : {1, 8, 1024, 64}) tensor->add_shape(extent);
-    tensor->set_data(std::string(8 * 1024 * 64 * sizeof(float), '\0'));
+    for (const int64_t extent :
+         {int64_t{1}, int64_t{8}, kLongTokens, int64_t{64}}) {
+      tensor->add_shape(extent);
+    }
+    tensor->set_data(std::string(8 * kLongTokens * 64 * sizeof(float), '\0'));
   }
   return request;
 }
@@ -171,6 +181,7 @@ TEST(OverloadTest, CancelledDeferredCallsLeaveTheQueue) {
   ServerOptions options = TestOptions();
   options.threads = 1;
   options.max_queued_calls = 100;
+  options.max_queue_seconds = 600;  // defers every call, rejects none
   TestServer server(options);
   const v1::AttendRequest request = LongRequest();
   // After 32 calls the method is known to be of the long class.
