@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <string>
@@ -20,6 +21,13 @@ namespace {
 
 // Exit status if the server cannot start.
 constexpr int kStartError = 2;
+// Max time for which the start and the exit wait for their log line to be
+// written. A reader of standard error that is blocked delays neither for
+// longer.
+constexpr std::chrono::milliseconds kFlushTime(100);
+// Same, for the error message if the server cannot start, which nothing else
+// reports.
+constexpr std::chrono::milliseconds kErrorFlushTime(1000);
 
 // Opens closed standard streams on /dev/null. Otherwise a socket could get
 // their descriptor, and receive the log.
@@ -48,8 +56,8 @@ sigset_t StopSignals() {
 }
 
 int Fail(const absl::Status& status) {
-  const std::string line = absl::StrCat("locusd: ", status.message(), "\n");
-  std::fputs(line.c_str(), stderr);
+  WriteLogText(absl::StrCat("locusd: ", status.message(), "\n"));
+  FlushLog(kErrorFlushTime);
   return kStartError;
 }
 
@@ -76,6 +84,7 @@ int Main(const std::vector<std::string>& arguments) {
                .Add("grpc_port", (*server)->grpc_port())
                .Add("http", command->options.http)
                .Add("http_port", (*server)->http_port()));
+  FlushLog(kFlushTime);
   SdNotify("READY=1");
 
   int received = 0;
@@ -86,6 +95,7 @@ int Main(const std::vector<std::string>& arguments) {
   SdNotify("STOPPING=1\nSTATUS=Finishing the calls in flight.");
   (*server)->Shutdown();
   WriteLog(LogLine("info", "stopped"));
+  FlushLog(kFlushTime);
   return 0;
 }
 

@@ -26,6 +26,7 @@
 #include "server/net/credentials.h"
 #include "server/net/listener.h"
 #include "server/net/tls.h"
+#include "server/observability/log.h"
 #include "server/rpc/health.h"
 #include "server/rpc/server_state.h"
 #include "server/rpc/unary_server.h"
@@ -138,6 +139,10 @@ class Server::Impl {
     state_.metrics.AddGauge("locus_evaluations_in_progress",
                             "Running evaluations.",
                             [this] { return executor_.running(); });
+    state_.metrics.AddCounter(
+        "locus_log_lines_dropped_total",
+        "Log lines lost because standard error was blocked, full or closed.",
+        DroppedLogLines);
   }
   ~Impl() { Shutdown(); }
 

@@ -2,13 +2,14 @@
 
 #include <unistd.h>
 
-#include <cerrno>
 #include <chrono>
 #include <ctime>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "server/base/utf8.h"
+#include "server/observability/log_writer.h"
 
 namespace locus::server {
 namespace {
@@ -67,6 +68,13 @@ void AppendCharacter(absl::string_view character, std::string* out) {
   }
 }
 
+// The writer of standard error. It is never destroyed, so that threads can log
+// until the process ends, and a blocked write() does not delay the exit.
+LogWriter& StandardErrorWriter() {
+  static auto* const writer = new LogWriter({.fd = STDERR_FILENO});
+  return *writer;
+}
+
 }  // namespace
 
 void AppendJsonString(absl::string_view text, std::string* out) {
@@ -112,10 +120,16 @@ LogLine& LogLine::Add(absl::string_view key, int value) {
 
 std::string LogLine::Finish() const { return absl::StrCat(text_, "}\n"); }
 
-void WriteLog(const LogLine& line) {
-  const std::string text = line.Finish();
-  while (write(STDERR_FILENO, text.data(), text.size()) < 0 && errno == EINTR) {
-  }
+void WriteLog(const LogLine& line) { WriteLogText(line.Finish()); }
+
+void WriteLogText(std::string line) {
+  StandardErrorWriter().Append(std::move(line));
 }
+
+bool FlushLog(std::chrono::milliseconds timeout) {
+  return StandardErrorWriter().Flush(timeout);
+}
+
+int64_t DroppedLogLines() { return StandardErrorWriter().dropped_lines(); }
 
 }  // namespace locus::server

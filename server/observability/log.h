@@ -1,6 +1,7 @@
 // Structured logs: one JSON object per line.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 
@@ -32,10 +33,21 @@ class LogLine {
   std::string text_;
 };
 
-// Writes the line to standard error in a single write(), so that lines of
-// different threads do not mix. If the stream is closed or full, the line is
-// lost without an error. Thread-safe.
+// Queues the line for standard error and returns at once. One thread of the
+// process writes all lines, in order and whole (see LogWriter). If standard
+// error is blocked for long, the oldest lines are dropped; if it is closed or
+// full, the line is dropped. Thread-safe.
 void WriteLog(const LogLine& line);
+// Same, for a line of plain text, which ends with its only newline.
+void WriteLogText(std::string line);
+
+// Waits until all lines so far are written or dropped, for at most `timeout`.
+// Returns false if the timeout has passed. Lines that are still queued when the
+// process exits are lost, so call this first. Thread-safe.
+bool FlushLog(std::chrono::milliseconds timeout);
+
+// Returns the number of lines that this process has dropped. Thread-safe.
+int64_t DroppedLogLines();
 
 // Appends `text` as a JSON string, with its quotes. Deceptive characters (see
 // IsDeceptive()) are escaped, and bytes that are not UTF-8 become U+FFFD.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -51,6 +52,17 @@ TEST(LogTest, ReplacesInvalidUtf8) {
       LogLine("info", "x").Add("error", "\xff\xe2\x82\u00e9").Finish();
   EXPECT_EQ(nlohmann::json::parse(text)["error"].get<std::string>(),
             "\ufffd\ufffd\ufffd\u00e9");
+}
+
+TEST(LogTest, WritesToStandardErrorInOrder) {
+  const LogLine line("info", "x");
+  ::testing::internal::CaptureStderr();
+  WriteLog(line);
+  WriteLogText("plain\n");
+  EXPECT_TRUE(FlushLog(std::chrono::seconds(60)));
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(),
+            line.Finish() + "plain\n");
+  EXPECT_EQ(DroppedLogLines(), 0);
 }
 
 }  // namespace
