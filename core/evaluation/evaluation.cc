@@ -389,7 +389,7 @@ absl::StatusOr<EvaluationSummary> EvaluationJob::Run(
   }
   if (!status.ok() && !absl::IsDeadlineExceeded(status)) return status;
   EvaluationSummary summary = plan_->Summarize(run.cells);
-  summary.partial = !status.ok();
+  if (!status.ok()) summary.MarkPartial();
   return summary;
 }
 

@@ -63,7 +63,7 @@ class EvaluationJob {
   bool trains_once() const;
   // Summarizes cells that other jobs produced, as Run() would. The cells must
   // be in the order of Run(): by seed, then by scheme, then by length. The
-  // caller sets `partial` if cells are missing.
+  // caller calls MarkPartial() if cells are missing.
   EvaluationSummary Summarize(absl::Span<const EvaluationCell> cells) const;
 
  private:

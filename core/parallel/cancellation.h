@@ -9,10 +9,11 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "core/base/mutex.h"
 
 namespace locus {
 
@@ -30,27 +31,27 @@ class CancellationState {
   CancellationState(const CancellationState&) = delete;
   CancellationState& operator=(const CancellationState&) = delete;
 
-  bool ShouldStop() {
+  bool ShouldStop() ABSL_LOCKS_EXCLUDED(mutex_) {
     if (stopped_.load(std::memory_order_relaxed)) return true;
     if (!check_) return false;
     absl::Status status = check_();
     if (status.ok()) return false;
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (!stopped_.exchange(true)) status_ = std::move(status);
     return true;
   }
   // The status that the computation was stopped with, or OK. Call it after all
   // threads have finished.
-  absl::Status status() {
-    const std::lock_guard lock(mutex_);
+  absl::Status status() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
     return status_;
   }
 
  private:
   const CancellationCheck& check_;
   std::atomic<bool> stopped_ = false;
-  std::mutex mutex_;
-  absl::Status status_;
+  Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
 };
 
 // Polls a CancellationState about every millisecond of work, estimated from the

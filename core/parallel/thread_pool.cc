@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <exception>
-#include <mutex>
 #include <thread>
 #include <vector>
 
 #include <hwy/cache_control.h>
+
+#include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 
 namespace locus {
 namespace {
@@ -34,42 +35,43 @@ struct Job {
   // done, and a worker that starts later finds no item left.
   const std::function<void(int64_t)>& body;
   std::atomic<int64_t> next{0};
-  std::mutex mutex;
-  std::condition_variable all_done;
+  Mutex mutex;
+  ConditionVariable all_done;
   std::atomic<int64_t> done{0};  // written under the mutex
 
   std::atomic<bool> failed = false;
-  std::exception_ptr failure;  // the first exception, guarded by the mutex
+  // The first exception.
+  std::exception_ptr failure ABSL_GUARDED_BY(mutex);
 
   // Runs items until none is left.
-  void Run() {
+  void Run() ABSL_LOCKS_EXCLUDED(mutex) {
     int64_t finished = 0;
     for (int64_t i; (i = next.fetch_add(1)) < count; ++finished) {
       if (!failed.load(std::memory_order_relaxed)) RunItem(i);
     }
     if (finished == 0) return;
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(&mutex);
     done += finished;
-    if (done == count) all_done.notify_all();
+    if (done == count) all_done.NotifyAll();
   }
 
   // Runs one item and keeps its exception for Wait(). The only exception that
   // core's loop bodies throw is std::bad_alloc.
-  void RunItem(int64_t i) {
+  void RunItem(int64_t i) ABSL_LOCKS_EXCLUDED(mutex) {
     try {
       body(i);
     } catch (...) {
-      const std::lock_guard lock(mutex);
+      const MutexLock lock(&mutex);
       if (!failed.exchange(true)) failure = std::current_exception();
     }
   }
 
   // Waits until all items are done; rethrows the first exception.
-  void Wait() {
+  void Wait() ABSL_LOCKS_EXCLUDED(mutex) {
     const auto is_done = [this] { return done == count; };
     SpinBriefly(is_done);
-    std::unique_lock lock(mutex);
-    all_done.wait(lock, is_done);
+    const MutexLock lock(&mutex);
+    all_done.Wait(&mutex, is_done);
     if (failure) std::rethrow_exception(failure);
   }
 };
@@ -77,14 +79,25 @@ struct Job {
 }  // namespace
 
 struct ThreadPool::State {
-  std::mutex mutex;
-  std::condition_variable work_ready;
-  std::deque<std::shared_ptr<Job>> queue;  // one entry per requested worker
-  std::atomic<bool> has_work = false;      // whether the queue is not empty
-  bool stopping = false;
+  Mutex mutex;
+  ConditionVariable work_ready;
+  // One entry per requested worker.
+  std::deque<std::shared_ptr<Job>> queue ABSL_GUARDED_BY(mutex);
+  std::atomic<bool> has_work = false;  // whether the queue is not empty
+  bool stopping ABSL_GUARDED_BY(mutex) = false;
   std::vector<std::thread> threads;
 
-  void Loop() {
+  // Ends the threads once the queue is empty.
+  ~State() {
+    {
+      const MutexLock lock(&mutex);
+      stopping = true;
+    }
+    work_ready.NotifyAll();
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void Loop() ABSL_LOCKS_EXCLUDED(mutex) {
     while (const auto job = Take()) {
       job->Run();
       SpinBriefly([this] { return has_work.load(std::memory_order_relaxed); });
@@ -93,9 +106,11 @@ struct ThreadPool::State {
 
   // Waits for the next job; null once the pool is stopping and the queue is
   // empty.
-  std::shared_ptr<Job> Take() {
-    std::unique_lock lock(mutex);
-    work_ready.wait(lock, [this] { return stopping || !queue.empty(); });
+  std::shared_ptr<Job> Take() ABSL_LOCKS_EXCLUDED(mutex) {
+    const MutexLock lock(&mutex);
+    work_ready.Wait(&mutex, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+      return stopping || !queue.empty();
+    });
     if (queue.empty()) return nullptr;
     auto job = std::move(queue.front());
     queue.pop_front();
@@ -114,14 +129,7 @@ ThreadPool::ThreadPool(int thread_count, const std::function<void()>& on_start)
   }
 }
 
-ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(state_->mutex);
-    state_->stopping = true;
-  }
-  state_->work_ready.notify_all();
-  for (std::thread& thread : state_->threads) thread.join();
-}
+ThreadPool::~ThreadPool() = default;
 
 int ThreadPool::thread_count() const {
   return static_cast<int>(state_->threads.size()) + 1;
@@ -137,11 +145,11 @@ void ThreadPool::ParallelFor(int64_t count,
   }
   const auto job = std::make_shared<Job>(count, body);
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(&state_->mutex);
     for (int64_t i = 0; i < workers; ++i) state_->queue.push_back(job);
     state_->has_work = true;
   }
-  for (int64_t i = 0; i < workers; ++i) state_->work_ready.notify_one();
+  for (int64_t i = 0; i < workers; ++i) state_->work_ready.NotifyOne();
   job->Run();
   job->Wait();
 }

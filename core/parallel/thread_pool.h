@@ -14,6 +14,8 @@ class ThreadPool {
  public:
   // `thread_count` includes the calling thread, so that 1 starts no workers.
   // Each worker calls `on_start` first, for example to lower its priority.
+  // Throws std::system_error if the system cannot create that many threads, as
+  // std::thread does.
   explicit ThreadPool(int thread_count,
                       const std::function<void()>& on_start = nullptr);
   // Waits for running work to finish.

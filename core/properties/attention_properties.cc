@@ -250,9 +250,8 @@ absl::StatusOr<CheckOutcome> ShiftCase(const Scheme& scheme) {
     // succeed.
     if (!there.ok() && shifts.empty()) return there.status();
     if (!there.ok()) break;
-    const double difference =
-        MaxAbsDifference(Values(*there->weights), Values(*here.weights));
-    if (!(difference <= largest)) largest = difference;
+    UpdateMax(MaxAbsDifference(Values(*there->weights), Values(*here.weights)),
+              &largest);
     shifts.push_back(shift);
   }
   return Measured(

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/mutex.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/parallel/cancellation.h"
@@ -28,6 +29,30 @@ constexpr int64_t kGroupTokens = 64;
 constexpr int64_t kBufferedExamples = 32;
 // Number of parameters that are summed by one task of the pool.
 constexpr int64_t kParameterChunk = 8192;
+
+// Passes that no thread is using. At most one is created per thread.
+template <typename T>
+class IdlePasses {
+ public:
+  // Null if there is none.
+  std::unique_ptr<TransformerPass<T>> Take() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    if (passes_.empty()) return nullptr;
+    std::unique_ptr<TransformerPass<T>> pass = std::move(passes_.back());
+    passes_.pop_back();
+    return pass;
+  }
+  void Return(std::unique_ptr<TransformerPass<T>> pass)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    passes_.push_back(std::move(pass));
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::unique_ptr<TransformerPass<T>>> passes_
+      ABSL_GUARDED_BY(mutex_);
+};
 
 template <typename T>
 AlignedBuffer<T> Zeros(int64_t count) {
@@ -273,23 +298,14 @@ absl::Status Trainer<T>::TestWithScheme(const ModelScheme& scheme,
   if (!packed_) weights_.Pack(pool, /*for_backward=*/false);
   packed_ = true;
 
-  // Passes that no thread is using; at most one is created per thread.
-  std::mutex mutex;
-  std::vector<std::unique_ptr<TransformerPass<T>>> idle;
+  IdlePasses<T> idle;
   CancellationState cancellation(stop);
   std::vector<std::vector<float>> logits(kBufferedExamples);
   for (size_t first = 0; first < examples.size(); first += kBufferedExamples) {
     const auto chunk = examples.subspan(first, kBufferedExamples);
     pool.ParallelFor(static_cast<int64_t>(chunk.size()), [&](int64_t n) {
       if (cancellation.ShouldStop()) return;
-      std::unique_ptr<TransformerPass<T>> pass;
-      {
-        const std::lock_guard lock(mutex);
-        if (!idle.empty()) {
-          pass = std::move(idle.back());
-          idle.pop_back();
-        }
-      }
+      std::unique_ptr<TransformerPass<T>> pass = idle.Take();
       if (pass == nullptr) {
         pass = std::make_unique<TransformerPass<T>>(weights_.shape());
       }
@@ -301,8 +317,7 @@ absl::Status Trainer<T>::TestWithScheme(const ModelScheme& scheme,
         std::copy_n(rows.row(i), rows.columns,
                     logits[n].begin() + i * rows.columns);
       }
-      const std::lock_guard lock(mutex);
-      idle.push_back(std::move(pass));
+      idle.Return(std::move(pass));
     });
     LOCUS_RETURN_IF_ERROR(cancellation.status());
     for (size_t n = 0; n < chunk.size(); ++n) on_logits(chunk[n], logits[n]);

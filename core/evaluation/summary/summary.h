@@ -24,7 +24,7 @@ struct SummarySpec {
 };
 
 // Summarizes trained models: rows, paired differences to the baseline, gates,
-// and the winner. The caller sets `partial`.
+// and the winner. The caller marks partial summaries.
 //
 // A scheme passes its gate if at least half of its finished seeds learned the
 // task at train_length. A scheme without a finished seed there has no gate.
@@ -42,7 +42,7 @@ EvaluationSummary SummarizeTrained(const SummarySpec& spec,
 
 // Summarizes patterns: rows, paired differences to the baseline, and the scheme
 // whose pattern changes least with the length. There are no gates, since
-// nothing is trained. The caller sets `partial`.
+// nothing is trained. The caller marks partial summaries.
 //
 // The change of a scheme is the mean of three numbers from 0 to 1: the changes
 // of entropy_shared and window_mass_shared, and the relative change of

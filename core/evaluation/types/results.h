@@ -85,6 +85,15 @@ struct EvaluationSummary {
   std::string winner;
   std::string reason;
   bool partial = false;
+
+  // Marks the summary of an evaluation that ended before all cells were
+  // finished. Such an evaluation has no winner, because the schemes may have
+  // been tested with different seeds and lengths.
+  void MarkPartial() {
+    partial = true;
+    winner.clear();
+    reason = "No winner: the evaluation is partial.";
+  }
 };
 
 }  // namespace locus

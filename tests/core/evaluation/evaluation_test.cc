@@ -246,6 +246,8 @@ TEST(EvaluationTest, DeadlineReturnsAPartialSummary) {
       recorder);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_TRUE(summary->partial);
+  EXPECT_EQ(summary->winner, "");
+  EXPECT_EQ(summary->reason, "No winner: the evaluation is partial.");
   EXPECT_EQ(recorder.cells.size(), 3);
   // Two metrics in each of three cells.
   EXPECT_EQ(summary->rows.size(), 6);

@@ -3,10 +3,14 @@
 #include <atomic>
 #include <cstdint>
 #include <new>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "tests/support/thread_limit.h"
 
 namespace locus {
 namespace {
@@ -66,6 +70,20 @@ TEST(ThreadPoolTest, CallsMayBeNested) {
   pool.ParallelFor(
       8, [&](int64_t) { pool.ParallelFor(8, [&](int64_t) { ++count; }); });
   EXPECT_EQ(count, 64);
+}
+
+TEST(ThreadPoolTest, ThrowsIfAThreadCannotBeCreated) {
+  if (!kCanLimitThreads) GTEST_SKIP() << "sanitizers need address space";
+  EXPECT_EXIT(
+      {
+        LimitThreads(4);
+        try {
+          const ThreadPool pool(100);
+        } catch (const std::system_error&) {
+          _exit(7);
+        }
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 }  // namespace

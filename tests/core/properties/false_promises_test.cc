@@ -155,6 +155,25 @@ TEST(FalsePromiseTest, AbsoluteBiasIsNotShiftInvariant) {
   EXPECT_FALSE(Find(results, "shift_invariance").as_promised);
 }
 
+// A bias that is NaN around position 20 and depends on the offset elsewhere.
+class NanRegionBias final : public ScoreBias {
+ public:
+  double At(int64_t, int64_t query, int64_t key) const override {
+    return query >= 17 && query < 30 ? std::nan("")
+                                     : -static_cast<double>(query - key);
+  }
+  bool depends_on_offset_alone() const override { return false; }
+  bool is_bounded() const override { return false; }
+  bool is_causal() const override { return true; }
+};
+
+TEST(FalsePromiseTest, NanOfOneShiftIsNotHiddenByLaterShifts) {
+  const auto result = Find(CheckFormula<BiasFormula<NanRegionBias>>("alibi"),
+                           "shift_invariance");
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_FALSE(result.as_promised);
+}
+
 // A causal bias whose values for keys after the query are meaningless, which is
 // allowed.
 class OneSidedBias final : public ScoreBias {
