@@ -46,6 +46,12 @@ double MaxExponent(const EncodeOptions& options) {
 
 absl::Status CheckLengths(const EncodeOptions& options) {
   constexpr double kMaxLength = 0x1p53;
+  const auto sequence = static_cast<double>(options.sequence_length);
+  if (!(sequence >= 0 && sequence <= kMaxLength)) {
+    return InvalidField("sequence_length",
+                        absl::StrCat("is ", options.sequence_length,
+                                     "; must be from 0 to 2^53"));
+  }
   const auto trained = static_cast<double>(options.trained_length);
   if (!(trained >= 0 && trained <= kMaxLength)) {
     return InvalidField("trained_length",
@@ -76,19 +82,20 @@ absl::StatusOr<EncodeJob> EncodeJob::Create(const Scheme& scheme,
   job.options_ = std::move(options);
   LOCUS_RETURN_IF_ERROR(CheckLengths(job.options_));
   LOCUS_RETURN_IF_ERROR(job.ResolveDefaults(scheme));
-  LOCUS_RETURN_IF_ERROR(
-      scheme.RandomizePositions(&job.positions_, &job.key_positions_));
+  LOCUS_RETURN_IF_ERROR(scheme.RandomizePositions(
+      {&job.positions_, &job.key_positions_, &job.sequence_}));
+  const bool is_page = job.sequence_.size() > 0;
+  const Positions& queries = is_page ? job.sequence_ : job.positions_;
+  const Positions& keys = is_page ? job.sequence_ : job.key_positions_;
   LOCUS_ASSIGN_OR_RETURN(
       job.compiled_,
-      scheme.Compile(
-          {.dim = job.options_.dim,
-           .head_count = job.options_.head_count,
-           .max_position =
-               std::max(job.positions_.max(), job.key_positions_.max()),
-           .min_position = SmallestOf(job.positions_, job.key_positions_),
-           .trained_length = job.options_.trained_length,
-           .target_length = job.options_.target_length,
-           .max_exponent = MaxExponent(job.options_)}));
+      scheme.Compile({.dim = job.options_.dim,
+                      .head_count = job.options_.head_count,
+                      .max_position = std::max(queries.max(), keys.max()),
+                      .min_position = SmallestOf(queries, keys),
+                      .trained_length = job.options_.trained_length,
+                      .target_length = job.options_.target_length,
+                      .max_exponent = MaxExponent(job.options_)}));
   if (auto* rotation = std::get_if<Rotation>(&job.compiled_);
       rotation != nullptr && job.options_.of_keys) {
     *rotation = rotation->OfKeys();
@@ -144,6 +151,15 @@ absl::Status EncodeJob::ResolveDefaults(const Scheme& scheme) {
   } else if (on_scores) {
     key_positions_ = given ? positions_ : FirstPositions(input->extent(-1));
   }
+
+  const int64_t last = std::max(positions_.max(), key_positions_.max());
+  if (options_.sequence_length > 0 && options_.sequence_length <= last) {
+    return InvalidField(
+        "sequence_length",
+        absl::StrCat("is ", options_.sequence_length, "; must be more than ",
+                     last, ", the largest position"));
+  }
+  sequence_ = FirstPositions(options_.sequence_length);
 
   int64_t& size = on_scores ? options_.head_count : options_.dim;
   if (size == 0) size = on_scores ? scheme.head_count() : scheme.dim();

@@ -38,6 +38,11 @@ struct EncodeOptions {
   // Whether to compute and apply a rotation as for keys instead of queries.
   // Only rotations with growth, such as xPos, differ between the two.
   bool of_keys = false;
+  // Length of the sequence that the positions are a part of. Schemes whose
+  // numbers depend on the positions of the whole call use 0, 1, ...,
+  // sequence_length - 1, so that the rows of a page equal those of one call for
+  // the whole sequence. 0: the positions of the call are the whole sequence.
+  int64_t sequence_length = 0;
   // Lengths within which the rotations of each pair are counted. 0: the lengths
   // of the scheme's parameters.
   int64_t trained_length = 0;
@@ -115,6 +120,8 @@ class EncodeJob {
   EncodeOptions options_;
   Positions positions_;
   Positions key_positions_;
+  // 0, 1, ..., sequence_length - 1; empty if the length is not given.
+  Positions sequence_;
   CompiledScheme compiled_;
   int64_t output_bytes_ = 0;
 };

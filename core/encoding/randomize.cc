@@ -47,9 +47,12 @@ std::vector<int64_t> DrawPositions(RandomStream& stream, int64_t maximum,
   return drawn;
 }
 
-absl::Status Randomize(const Randomization& randomization, Positions* queries,
-                       Positions* keys) {
-  const int64_t last = std::max(queries->max(), keys->max());
+absl::Status Randomize(const Randomization& randomization,
+                       absl::Span<Positions* const> sequences) {
+  int64_t last = -1;
+  for (const Positions* positions : sequences) {
+    last = std::max(last, positions->max());
+  }
   if (last >= kMaxRandomized && randomization.maximum > kMaxRandomized) {
     return LimitExceeded(
         "maximum", "max_randomized_positions",
@@ -62,8 +65,10 @@ absl::Status Randomize(const Randomization& randomization, Positions* queries,
   }
   LOCUS_ASSIGN_OR_RETURN(const std::vector<int64_t> drawn,
                          DrawPositions(randomization, last + 1));
-  LOCUS_RETURN_IF_ERROR(Replace(drawn, queries));
-  return Replace(drawn, keys);
+  for (Positions* positions : sequences) {
+    LOCUS_RETURN_IF_ERROR(Replace(drawn, positions));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace locus

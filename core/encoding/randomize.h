@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "core/base/positions.h"
 #include "core/base/random.h"
 
@@ -34,11 +35,11 @@ absl::StatusOr<std::vector<int64_t>> DrawPositions(
 std::vector<int64_t> DrawPositions(RandomStream& stream, int64_t maximum,
                                    int64_t count);
 
-// Draws max + 1 positions, where max is the largest position of queries and
-// keys, and replaces each position n by the n-th drawn position. Returns
+// Draws max + 1 positions, where max is the largest position of all sequences,
+// and replaces each position n by the n-th drawn position. Returns
 // INVALID_ARGUMENT (field `maximum`) if there are too few positions below the
 // maximum, and RESOURCE_EXHAUSTED beyond kMaxRandomized.
-absl::Status Randomize(const Randomization& randomization, Positions* queries,
-                       Positions* keys);
+absl::Status Randomize(const Randomization& randomization,
+                       absl::Span<Positions* const> sequences);
 
 }  // namespace locus

@@ -175,10 +175,10 @@ absl::string_view NameOf(Property property) {
 Scheme::Scheme(const SchemeInfo& info, std::unique_ptr<SchemeFormula> formula)
     : info_(info), formula_(std::move(formula)) {}
 
-absl::Status Scheme::RandomizePositions(Positions* queries,
-                                        Positions* keys) const {
+absl::Status Scheme::RandomizePositions(
+    absl::Span<Positions* const> sequences) const {
   if (!randomization_) return absl::OkStatus();
-  const absl::Status placed = locus::Randomize(*randomization_, queries, keys);
+  const absl::Status placed = locus::Randomize(*randomization_, sequences);
   return placed.ok() ? placed : Within("scheme.randomized", placed);
 }
 

@@ -351,7 +351,10 @@ class Scheme {
   }
   // Replaces the positions of a call by randomised ones, if they are enabled.
   // Field paths in errors begin with `scheme.randomized`.
-  absl::Status RandomizePositions(Positions* queries, Positions* keys) const;
+  absl::Status RandomizePositions(absl::Span<Positions* const> sequences) const;
+  absl::Status RandomizePositions(Positions* queries, Positions* keys) const {
+    return RandomizePositions({queries, keys});
+  }
   // Compiles the scheme for one call. Field paths in errors begin with
   // `scheme.` and the scheme's name, such as `scheme.rope.rotary_dim`. Returns
   // RESOURCE_EXHAUSTED if a limit is exceeded.

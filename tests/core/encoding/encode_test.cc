@@ -122,6 +122,13 @@ TEST(EncodeTest, ErrorsNameTheField) {
   options.dtype = DType::kBool;
   EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "dtype");
   options.dtype = DType::kFloat32;
+  for (const int64_t length : {int64_t{-1}, int64_t{3}, int64_t{1} << 54}) {
+    options.sequence_length = length;
+    EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "sequence_length");
+  }
+  options.sequence_length = 4;
+  EXPECT_TRUE(Rejection(*sinusoidal, options).ok());
+  options.sequence_length = 0;
   options.key_positions = *Positions::Range(0, 4);
   EXPECT_EQ(FieldOf(Rejection(*sinusoidal, options)), "key_positions");
   options.key_positions.reset();
@@ -239,6 +246,38 @@ TEST(EncodeTest, RowsOfLargeAndSmallTablesAreIdentical) {
         }
       }
     }
+  }
+}
+
+// These schemes depend on all positions of a call, not only on those of a row.
+TEST(EncodeTest, PagesWithTheSequenceLengthEqualOneCall) {
+  constexpr int64_t kLength = 300;
+  Arguments stretched;
+  stretched.Set("max_length", int64_t{64});
+  stretched.Set("policy", std::string("INTERPOLATE"));
+  std::vector<std::unique_ptr<Scheme>> schemes;
+  schemes.push_back(MustMake("xpos"));
+  schemes.push_back(MustMake("learned", std::move(stretched)));
+  schemes.push_back(MustMake("sinusoidal"));
+  schemes.back()->Randomize({.maximum = 1000, .seed = 3});
+  schemes.push_back(MustMake("xpos"));
+  schemes.back()->Randomize({.maximum = 1000, .seed = 3});
+  for (const auto& scheme : schemes) {
+    SCOPED_TRACE(scheme->name());
+    const auto bytes = [&](int64_t first, int64_t count, int64_t length) {
+      EncodeOptions options;
+      options.positions = *Positions::Range(first, count);
+      options.dim = 8;
+      options.sequence_length = length;
+      const Encoding encoding = MustEncode(*scheme, options);
+      const auto* code = std::get_if<AdditiveEncoding>(&encoding.numbers);
+      return std::string(Bytes(
+          code != nullptr ? code->table
+                          : std::get<RotationEncoding>(encoding.numbers).cos));
+    };
+    const std::string whole = bytes(0, kLength, 0);
+    EXPECT_EQ(bytes(0, 100, kLength) + bytes(100, 200, kLength), whole);
+    EXPECT_NE(bytes(0, 100, 0) + bytes(100, 200, 0), whole);
   }
 }
 

@@ -36,7 +36,7 @@ TEST(RandomizeTest, RejectsTheLargestPosition) {
     Positions queries = *Positions::Ids({0, kLargest});
     Positions keys;
     EXPECT_FALSE(
-        Randomize({.maximum = maximum, .seed = 1}, &queries, &keys).ok())
+        Randomize({.maximum = maximum, .seed = 1}, {&queries, &keys}).ok())
         << maximum;
   }
 }
