@@ -5,72 +5,17 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
-#include <cstring>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/base/printable.h"
 #include "client/base/status_macros.h"
+#include "client/io/temporary_file.h"
 
 namespace locus::client {
 namespace {
-
-absl::Status SystemError(absl::string_view what, absl::string_view name) {
-  const int error = errno;
-  return absl::ErrnoToStatus(error, absl::StrCat(what, " ", name));
-}
-
-// Path of the temporary file that RemoveUnfinishedFile() removes. A fixed
-// buffer because a signal handler must not touch a std::string. Only one file
-// is written at a time.
-char unfinished_path[PATH_MAX];
-std::atomic<bool> has_unfinished{false};
-
-// A temporary file in the folder of its target. The destructor removes it
-// unless MoveTo() has renamed it to the target.
-class TemporaryFile {
- public:
-  static absl::StatusOr<TemporaryFile> Create(const std::string& target) {
-    std::string path = absl::StrCat(target, ".tmp-XXXXXX");
-    const int descriptor = mkostemp(path.data(), O_CLOEXEC);
-    if (descriptor < 0) return SystemError("cannot write", target);
-    if (path.size() < sizeof(unfinished_path)) {
-      std::memcpy(unfinished_path, path.c_str(), path.size() + 1);
-      has_unfinished = true;
-    }
-    return TemporaryFile(descriptor, std::move(path));
-  }
-  TemporaryFile(TemporaryFile&& other) noexcept
-      : descriptor_(std::exchange(other.descriptor_, -1)),
-        path_(std::exchange(other.path_, "")) {}
-  ~TemporaryFile() {
-    if (descriptor_ >= 0) close(descriptor_);
-    if (!path_.empty()) unlink(path_.c_str());
-    has_unfinished = false;
-  }
-
-  int descriptor() const { return descriptor_; }
-
-  absl::Status MoveTo(const std::string& target, mode_t mode) {
-    if (fchmod(descriptor_, mode) != 0 ||
-        close(std::exchange(descriptor_, -1)) != 0 ||
-        rename(path_.c_str(), target.c_str()) != 0) {
-      return SystemError("cannot write", target);
-    }
-    path_.clear();
-    return absl::OkStatus();
-  }
-
- private:
-  TemporaryFile(int descriptor, std::string path)
-      : descriptor_(descriptor), path_(std::move(path)) {}
-
-  int descriptor_;
-  std::string path_;
-};
 
 mode_t DefaultMode() {
   const mode_t mask = umask(0);
@@ -186,8 +131,12 @@ absl::Status WriteDescriptor(int descriptor, absl::string_view bytes,
   return absl::OkStatus();
 }
 
-absl::Status WriteFile(const std::string& path, absl::string_view head,
-                       absl::string_view body) {
+FileReplacement::FileReplacement() = default;
+FileReplacement::~FileReplacement() = default;
+
+absl::Status FileReplacement::Add(const std::string& path,
+                                  absl::string_view head,
+                                  absl::string_view body) {
   if (path == "-") {
     return WriteParts(STDOUT_FILENO, head, body, "standard output");
   }
@@ -196,7 +145,28 @@ absl::Status WriteFile(const std::string& path, absl::string_view head,
   CLIENT_ASSIGN_OR_RETURN(TemporaryFile file,
                           TemporaryFile::Create(target.path));
   CLIENT_RETURN_IF_ERROR(WriteParts(file.descriptor(), head, body, path));
-  return file.MoveTo(target.path, target.mode);
+  CLIENT_RETURN_IF_ERROR(file.Finish(target.mode));
+  files_.push_back(std::move(file));
+  return absl::OkStatus();
+}
+
+absl::Status FileReplacement::Commit() {
+  for (TemporaryFile& file : files_) {
+    CLIENT_RETURN_IF_ERROR(file.MoveToTarget());
+  }
+  files_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view head,
+                       absl::string_view body) {
+  FileReplacement replacement;
+  CLIENT_RETURN_IF_ERROR(replacement.Add(path, head, body));
+  return replacement.Commit();
+}
+
+absl::Status WriteTextFile(const std::string& path, absl::string_view text) {
+  return WriteFile(path, Printable(text), "");
 }
 
 absl::Status CheckWritable(const std::string& path) {
@@ -205,10 +175,6 @@ absl::Status CheckWritable(const std::string& path) {
   if (!target.in_place) return TemporaryFile::Create(target.path).status();
   return access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
                                          : SystemError("cannot write", path);
-}
-
-void RemoveUnfinishedFile() {
-  if (has_unfinished.load()) unlink(unfinished_path);
 }
 
 }  // namespace locus::client

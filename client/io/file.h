@@ -6,9 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "client/io/temporary_file.h"
 
 namespace locus::client {
 
@@ -38,11 +41,36 @@ class FileReader {
   std::string name_;
 };
 
-// Writes `head` followed by `body`. A regular file is replaced atomically; a
-// symbolic link is followed, and a device or pipe is written in place. Error
-// messages name the file and the reason.
+// Replaces several files together. All of them are written to temporary files
+// before the first one is replaced, so that no file changes if one of them
+// cannot be written, for example because the disk is full. The destructor
+// removes the temporary files unless Commit() has been called.
+class FileReplacement {
+ public:
+  FileReplacement();
+  ~FileReplacement();
+  FileReplacement(const FileReplacement&) = delete;
+  FileReplacement& operator=(const FileReplacement&) = delete;
+
+  // Writes `head` followed by `body` to a temporary file next to `path` and
+  // makes it durable. A symbolic link is followed. A device, a pipe and, for
+  // "-", standard output are written immediately. Error messages name the file
+  // and the reason.
+  absl::Status Add(const std::string& path, absl::string_view head,
+                   absl::string_view body = "");
+  // Replaces the files in the order of Add(). Each is replaced atomically.
+  absl::Status Commit();
+
+ private:
+  std::vector<TemporaryFile> files_;
+};
+
+// Writes `head` followed by `body` as FileReplacement does. A regular file is
+// replaced atomically; if that fails, it is unchanged.
 absl::Status WriteFile(const std::string& path, absl::string_view head,
                        absl::string_view body);
+// Writes Printable(text), as WriteFile() does.
+absl::Status WriteTextFile(const std::string& path, absl::string_view text);
 
 // Checks that WriteFile() can currently write to `path`, without changing the
 // file.
@@ -52,9 +80,5 @@ absl::Status CheckWritable(const std::string& path);
 // CANCELLED if the descriptor is a pipe whose read end is closed.
 absl::Status WriteDescriptor(int descriptor, absl::string_view bytes,
                              const std::string& name);
-
-// Removes the temporary file of a WriteFile() call that is in progress, if any.
-// For signal handlers that end the process; async-signal-safe.
-void RemoveUnfinishedFile();
 
 }  // namespace locus::client

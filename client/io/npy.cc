@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
 #include "client/io/file.h"
+#include "client/io/npy_file.h"
 #include "client/io/npy_header.h"
 #include "locus/client/tensor.h"
 
@@ -59,7 +60,7 @@ absl::StatusOr<FileType> ParseFileType(const std::string& descr) {
 
 absl::StatusOr<NpyHeader> ReadHeader(FileReader& file) {
   CLIENT_ASSIGN_OR_RETURN(const std::string preamble, file.Read(8));
-  if (absl::StartsWith(preamble, "PK\x03\x04")) {
+  if (preamble.compare(0, 4, "PK\x03\x04") == 0) {
     return absl::InvalidArgumentError(
         "is a .npz archive; save the array alone with np.save");
   }
@@ -231,12 +232,12 @@ absl::StatusOr<v1::Tensor> ReadNpy(const std::string& path,
   return tensor;
 }
 
-absl::Status WriteNpy(const std::string& path, const v1::Tensor& tensor,
-                      const std::string& descr) {
+absl::Status AddNpy(const std::string& path, const v1::Tensor& tensor,
+                    const std::string& descr, FileReplacement* files) {
   if (tensor.dtype() == v1::DATA_TYPE_BFLOAT16) {
     CLIENT_ASSIGN_OR_RETURN(const v1::Tensor wide,
                             Convert(tensor, v1::DATA_TYPE_FLOAT32));
-    return WriteNpy(path, wide);
+    return AddNpy(path, wide, "", files);
   }
   CLIENT_RETURN_IF_ERROR(CheckTensor(tensor));
   NpyHeader header{.descr = DescrOf(tensor.dtype()),
@@ -244,10 +245,17 @@ absl::Status WriteNpy(const std::string& path, const v1::Tensor& tensor,
   if (tensor.dtype() == v1::DATA_TYPE_INT64 && !descr.empty()) {
     CLIENT_ASSIGN_OR_RETURN(const FileType type, ParseFileType(descr));
     header.descr = descr;
-    return WriteFile(path, FormatNpyHeader(header),
-                     NarrowIntegers(type.size_bytes, tensor.data()));
+    return files->Add(path, FormatNpyHeader(header),
+                      NarrowIntegers(type.size_bytes, tensor.data()));
   }
-  return WriteFile(path, FormatNpyHeader(header), tensor.data());
+  return files->Add(path, FormatNpyHeader(header), tensor.data());
+}
+
+absl::Status WriteNpy(const std::string& path, const v1::Tensor& tensor,
+                      const std::string& descr) {
+  FileReplacement files;
+  CLIENT_RETURN_IF_ERROR(AddNpy(path, tensor, descr, &files));
+  return files.Commit();
 }
 
 }  // namespace locus::client
