@@ -27,8 +27,8 @@ constexpr char kFooter[] = R"(Examples:
   locus load --rate 2000 --duration 30s
 
 Without --server, commands use a server inside this process. Run `locus COMMAND
---help` for the flags of a command. Exit codes: 0 success, 1 the call failed or
-a check failed, 2 usage error.)";
+--help` for the flags of a command. Exit codes: 0 success, 1 the call or a check
+failed or a file could not be written, 2 usage error, 130 interrupted.)";
 
 constexpr int kUsageExitCode = 2;
 

@@ -37,7 +37,7 @@ std::optional<int64_t> TrailerNanos(const grpc::ClientContext& context,
 // State of one call. Reused by later calls, to avoid allocations.
 struct Worker::Call {
   // Held by Launch(), since the call may end before Launch() returns.
-  std::mutex launching;
+  absl::Mutex launching;
   std::optional<grpc::ClientContext> context;
   grpc::ByteBuffer response;
   grpc::Status status;
@@ -68,13 +68,13 @@ Worker::~Worker() {
 int64_t Worker::Now() const { return NowNanos() - options_.start; }
 
 void Worker::StopSending() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   stopped_ = true;
-  slot_free_.notify_all();
+  slot_free_.SignalAll();
 }
 
 void Worker::CancelCalls() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   cancelling_ = true;
   for (const auto& call : calls_) {
     if (call->in_flight) call->context->TryCancel();
@@ -82,7 +82,7 @@ void Worker::CancelCalls() {
 }
 
 void Worker::TakeInterval(IntervalSums* sums) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   sums->latency.Add(interval_.latency);
   sums->service.Add(interval_.service);
   sums->ok += interval_.ok;
@@ -94,7 +94,7 @@ void Worker::TakeInterval(IntervalSums* sums) {
 }
 
 WorkerTotals Worker::TakeTotals() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   return std::move(totals_);
 }
 
@@ -109,7 +109,7 @@ void Worker::Send() {
   } else {
     unsent = RunSchedule(*options_.schedule);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   totals_.unsent = unsent;
   totals_.cpu_seconds.push_back(ThreadCpuSeconds());
   sender_ended_ = true;
@@ -140,12 +140,12 @@ bool Worker::WaitUntilDue(int64_t intended) {
 }
 
 Worker::Call* Worker::Acquire() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   if (in_flight_ >= options_.max_in_flight) {
     ++totals_.held_back;
-    slot_free_.wait(lock, [this] {
-      return in_flight_ < options_.max_in_flight || stopped_;
-    });
+    while (in_flight_ >= options_.max_in_flight && !stopped_) {
+      slot_free_.Wait(&mutex_);
+    }
   }
   if (stopped_) return nullptr;
   if (free_calls_.empty()) {
@@ -162,7 +162,7 @@ bool Worker::Withhold(int64_t intended) {
   const int64_t now = Now();
   if (pushback_until_[next_stub_ % stubs_.size()] <= now) return false;
   ++next_stub_;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   Count({.intended = intended,
          .started = now,
          .ended = now,
@@ -176,12 +176,12 @@ bool Worker::Withhold(int64_t intended) {
 void Worker::Launch(Call* call, int64_t intended) {
   {
     // CancelCalls() may access the context from now on.
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     call->context.emplace();
     call->in_flight = true;
     if (cancelling_) call->context->TryCancel();
   }
-  const std::lock_guard<std::mutex> launching(call->launching);
+  const absl::MutexLock launching(&call->launching);
   call->intended = intended;
   call->started = Now();
   call->context->set_deadline(gpr_time_add(
@@ -199,14 +199,14 @@ void Worker::Receive() {
   void* tag = nullptr;
   bool ok = false;
   while (queue_.Next(&tag, &ok)) Finish(static_cast<Call*>(tag));
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   totals_.cpu_seconds.push_back(ThreadCpuSeconds());
   ended_ = true;
 }
 
 void Worker::Finish(Call* call) {
   const int64_t ended = Now();
-  { const std::lock_guard<std::mutex> launched(call->launching); }
+  { const absl::MutexLock launched(&call->launching); }
   const CallSample sample{
       .intended = call->intended,
       .started = call->started,
@@ -225,14 +225,14 @@ void Worker::Finish(Call* call) {
   // released in between, ShutDownIfDone() might end the run.
   const bool again = options_.schedule == nullptr && ShouldContinue();
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     call->in_flight = false;
     call->context.reset();
     Count(sample);
     if (!again) {
       free_calls_.push_back(call);
       --in_flight_;
-      slot_free_.notify_one();
+      slot_free_.Signal();
       ShutDownIfDone();
     }
   }

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "client/load/schedule.h"
 #include "client/load/statistics.h"
 #include "grpcpp/completion_queue.h"
@@ -89,38 +89,38 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   // Stops sending. Calls in flight continue.
-  void StopSending();
+  void StopSending() ABSL_LOCKS_EXCLUDED(mutex_);
   // Cancels the calls in flight. Call StopSending() first.
-  void CancelCalls();
+  void CancelCalls() ABSL_LOCKS_EXCLUDED(mutex_);
   bool ended() const { return ended_; }
 
   // Adds the statistics since the last call of this function to `sums`.
-  void TakeInterval(IntervalSums* sums);
+  void TakeInterval(IntervalSums* sums) ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the totals. Call once, after ended() has become true.
-  WorkerTotals TakeTotals();
+  WorkerTotals TakeTotals() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
   struct Call;
 
-  void Send();
+  void Send() ABSL_LOCKS_EXCLUDED(mutex_);
   // Makes the calls of the schedule. Returns the number of calls that were due
   // but not sent.
-  int64_t RunSchedule(Schedule& schedule);
-  void Receive();
+  int64_t RunSchedule(Schedule& schedule) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Receive() ABSL_LOCKS_EXCLUDED(mutex_);
   // Sleeps until a call is due. Returns false if sending has stopped.
   bool WaitUntilDue(int64_t intended);
   // Takes a slot for a call, and blocks while max_in_flight calls are in
   // flight. Returns null if sending has stopped.
-  Call* Acquire();
-  void Launch(Call* call, int64_t intended);
+  Call* Acquire() ABSL_LOCKS_EXCLUDED(mutex_);
+  void Launch(Call* call, int64_t intended) ABSL_LOCKS_EXCLUDED(mutex_);
   // If the pushback of the next connection lasts, counts the call as rejected
   // and returns true.
-  bool Withhold(int64_t intended);
-  void Finish(Call* call);
-  // Records a finished call. Requires mutex_.
-  void Count(const CallSample& sample);
-  // Shuts the completion queue down after the last call. Requires mutex_.
-  void ShutDownIfDone();
+  bool Withhold(int64_t intended) ABSL_LOCKS_EXCLUDED(mutex_);
+  void Finish(Call* call) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Records a finished call.
+  void Count(const CallSample& sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Shuts the completion queue down after the last call.
+  void ShutDownIfDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether a closed loop starts another call.
   bool ShouldContinue() const;
   // Returns the time since the start of the run.
@@ -135,15 +135,15 @@ class Worker {
   std::atomic<bool> stopped_{false};
   std::atomic<bool> ended_{false};
 
-  std::mutex mutex_;
-  std::condition_variable slot_free_;
-  std::vector<std::unique_ptr<Call>> calls_;
-  std::vector<Call*> free_calls_;
-  int in_flight_ = 0;
-  bool sender_ended_ = false;
-  bool cancelling_ = false;
-  IntervalSums interval_;
-  WorkerTotals totals_;
+  absl::Mutex mutex_;
+  absl::CondVar slot_free_;
+  std::vector<std::unique_ptr<Call>> calls_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Call*> free_calls_ ABSL_GUARDED_BY(mutex_);
+  int in_flight_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool sender_ended_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelling_ ABSL_GUARDED_BY(mutex_) = false;
+  IntervalSums interval_ ABSL_GUARDED_BY(mutex_);
+  WorkerTotals totals_ ABSL_GUARDED_BY(mutex_);
 
   std::thread receiver_;
   std::thread sender_;

@@ -172,6 +172,10 @@ absl::StatusOr<Manifest> ParseManifest(const std::string& text) {
   Reader settings(*configuration, "configuration.");
   manifest.train_length = settings.Length("train_length");
   if (!settings.status.ok()) return settings.status;
+  if (manifest.summary.partial()) {
+    manifest.summary.clear_winner();
+    manifest.summary.set_reason("No winner: the evaluation is partial.");
+  }
   const absl::Status status = ReadResults(*results, &manifest.summary);
   if (!status.ok()) return status;
   return manifest;

@@ -28,7 +28,8 @@ struct Manifest {
 };
 
 // Parses the text of a manifest. INVALID_ARGUMENT names the missing or invalid
-// field.
+// field. The summary of a partial evaluation has no winner, whatever the text
+// says.
 absl::StatusOr<Manifest> ParseManifest(const std::string& text);
 
 // Returns the schemes of all rows, in order of appearance.

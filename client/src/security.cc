@@ -4,15 +4,16 @@
 
 #include <chrono>
 #include <map>
-#include <mutex>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/synchronization/mutex.h"
 #include "client/base/status_macros.h"
 #include "client/io/file.h"
 #include "grpcpp/channel.h"
@@ -65,8 +66,8 @@ class TokenFile {
   // Returns the value of the authorization header. Checks the file for changes
   // at most once a second. If the file cannot be read, for example while it is
   // being replaced, the previous token is kept.
-  absl::StatusOr<std::string> Header() {
-    const std::lock_guard lock(mutex_);
+  absl::StatusOr<std::string> Header() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
     const auto now = std::chrono::steady_clock::now();
     if (!header_.empty() && now < next_check_) return header_;
     next_check_ = now + std::chrono::seconds(1);
@@ -93,14 +94,16 @@ class TokenFile {
       break;
     }
     return absl::InvalidArgumentError(
-        absl::StrCat(path_, " holds no token of visible ASCII characters"));
+        absl::StrCat(path_,
+                     " contains no token; a token has visible ASCII "
+                     "characters and no spaces"));
   }
 
   const std::string path_;
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point next_check_;
-  std::string fingerprint_;
-  std::string header_;
+  absl::Mutex mutex_;
+  std::chrono::steady_clock::time_point next_check_ ABSL_GUARDED_BY(mutex_);
+  std::string fingerprint_ ABSL_GUARDED_BY(mutex_);
+  std::string header_ ABSL_GUARDED_BY(mutex_);
 };
 
 namespace {
@@ -192,9 +195,14 @@ Security::~Security() = default;
 
 absl::StatusOr<std::shared_ptr<const Security>> Security::Load(
     const SecurityOptions& options) {
-  if (options.certificate_file.empty() != options.key_file.empty()) {
-    return absl::InvalidArgumentError(
-        "a client certificate needs its key, and a key its certificate");
+  if (!options.certificate_file.empty() && options.key_file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat("the client certificate ",
+                                                   options.certificate_file,
+                                                   " needs a private key"));
+  }
+  if (options.certificate_file.empty() && !options.key_file.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the private key ", options.key_file, " needs a client certificate"));
   }
   std::shared_ptr<Security> security(new Security(options));
   if (!options.token_file.empty()) {
@@ -221,9 +229,9 @@ absl::Status Security::CheckAddress(const std::string& address) const {
     return absl::OkStatus();
   }
   return absl::InvalidArgumentError(absl::StrCat(
-      "the token would go to ", address,
-      " in plaintext; use TLS, or allow a plaintext token if something else "
-      "encrypts"));
+      "the token would be sent to ", address,
+      " in plaintext; use TLS, or allow plaintext tokens if another layer "
+      "encrypts the traffic"));
 }
 
 std::shared_ptr<grpc::Channel> Security::MakeChannel(

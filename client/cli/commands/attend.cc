@@ -127,16 +127,16 @@ absl::Status CheckResponse(const v1::AttendResponse& response) {
 
 absl::Status WriteFiles(const AttendCommandFlags& flags,
                         const v1::AttendResponse& response) {
-  if (!flags.output.empty()) {
-    CLIENT_RETURN_IF_ERROR(WriteTensor(flags.output, response.output()));
-  }
+  std::vector<TensorFile> files;
+  if (!flags.output.empty())
+    files.push_back({flags.output, &response.output()});
   if (!flags.weights_out.empty()) {
-    CLIENT_RETURN_IF_ERROR(WriteTensor(flags.weights_out, response.weights()));
+    files.push_back({flags.weights_out, &response.weights()});
   }
   if (!flags.log_sum_exp_out.empty()) {
-    return WriteTensor(flags.log_sum_exp_out, response.log_sum_exp());
+    files.push_back({flags.log_sum_exp_out, &response.log_sum_exp()});
   }
-  return absl::OkStatus();
+  return WriteTensors(files);
 }
 
 absl::StatusOr<Outcome> Run(const AttendCommandFlags& flags) {
@@ -161,12 +161,15 @@ absl::StatusOr<Outcome> Run(const AttendCommandFlags& flags) {
   if (response->has_log_sum_exp()) {
     RemoveAddedAxes(plan.added_axes, response->mutable_log_sum_exp());
   }
-  CLIENT_RETURN_IF_ERROR(WriteFiles(flags, *response));
+  std::string text;
   if (flags.common.json) {
-    return Outcome{.text = FormatJson(plan.request, *response, info)};
+    text = FormatJson(plan.request, *response, info);
+  } else if (OutputsToStdout(flags) == 0) {
+    text = FormatText(plan.request, *response);
   }
-  if (OutputsToStdout(flags) > 0) return Outcome{};
-  return Outcome{.text = FormatText(plan.request, *response)};
+  CLIENT_RETURN_IF_ERROR(
+      PrintThenWrite(text, [&] { return WriteFiles(flags, *response); }));
+  return Outcome{};
 }
 
 void AddInputFlags(CLI::App& command, AttendFlags& flags) {

@@ -176,15 +176,17 @@ std::string FormatJson(const v1::EncodeRequest& request,
   return JsonLine(json);
 }
 
-// Writes the output if the request had an input, else the encoding. A rotation
-// becomes two files.
-absl::Status WriteFiles(const std::string& path,
-                        const v1::EncodeResponse& response) {
-  if (response.has_output()) return WriteTensor(path, response.output());
+// The files for -o: the output if the request had an input, else the encoding.
+// A rotation becomes two files. The result refers to `response`.
+absl::StatusOr<std::vector<TensorFile>> FilesOf(
+    const std::string& path, const v1::EncodeResponse& response) {
+  using Files = std::vector<TensorFile>;
+  if (path.empty()) return Files();
+  if (response.has_output()) return Files{{path, &response.output()}};
   if (response.has_additive()) {
-    return WriteTensor(path, response.additive().table());
+    return Files{{path, &response.additive().table()}};
   }
-  if (response.has_bias()) return WriteTensor(path, response.bias().bias());
+  if (response.has_bias()) return Files{{path, &response.bias().bias()}};
   if (!response.has_rotation()) {
     return UsageError(
         "-o: this scheme has no position encoding to write; give an --input");
@@ -194,9 +196,8 @@ absl::Status WriteFiles(const std::string& path,
         "-o: a rotation consists of two tensors; name a file instead of -");
   }
   const std::string stem(absl::StripSuffix(path, ".npy"));
-  CLIENT_RETURN_IF_ERROR(
-      WriteTensor(absl::StrCat(stem, ".cos.npy"), response.rotation().cos()));
-  return WriteTensor(absl::StrCat(stem, ".sin.npy"), response.rotation().sin());
+  return Files{{absl::StrCat(stem, ".cos.npy"), &response.rotation().cos()},
+               {absl::StrCat(stem, ".sin.npy"), &response.rotation().sin()}};
 }
 
 absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
@@ -211,13 +212,17 @@ absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
       session.client->Encode(request, {.info = &info});
   if (!response.ok()) return WithFlagHint(response.status(), EncodeHints());
   CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
-  if (!flags.output.empty()) {
-    CLIENT_RETURN_IF_ERROR(WriteFiles(flags.output, *response));
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<TensorFile> files,
+                          FilesOf(flags.output, *response));
+  std::string text;
+  if (flags.common.json) {
+    text = FormatJson(request, *response, info);
+  } else if (flags.output != "-") {
+    text = FormatText(request, *response);
   }
-  if (flags.output == "-") return Outcome{};
-  return Outcome{.text = flags.common.json
-                             ? FormatJson(request, *response, info)
-                             : FormatText(request, *response)};
+  CLIENT_RETURN_IF_ERROR(
+      PrintThenWrite(text, [&] { return WriteTensors(files); }));
+  return Outcome{};
 }
 
 }  // namespace

@@ -35,7 +35,11 @@ Examples:
 
 With several servers, each server executes whole runs (one scheme with one
 seed). If a server fails, another one repeats its run. The result is the same as
-from a single server. Ctrl-C stops the evaluation and prints the finished cells.)";
+from a single server. Ctrl-C stops the evaluation and prints the finished cells.
+
+An evaluation that ends early has no winner, exits with 1 (130 after Ctrl-C) and
+is written to the folder `unfinished` in --out. The report in --out is replaced
+only by a complete one.)";
 
 struct EvaluateFlags {
   CommonFlags common{.timeout = "30m"};
@@ -46,53 +50,73 @@ struct EvaluateFlags {
   std::string from;
 };
 
-// Handles an evaluation that ended without a summary: writes and prints the
+// Writes the finished cells of an evaluation that ended without a summary.
+absl::Status WriteFinishedCells(const EvaluateFlags& flags,
+                                const ReceivedEvaluation& received) {
+  if (flags.no_out || received.cells.empty()) return absl::OkStatus();
+  const std::string folder = UnfinishedFolder(flags.out);
+  CLIENT_RETURN_IF_ERROR(CreateFolder(folder));
+  CLIENT_RETURN_IF_ERROR(WriteCells(folder, received.cells));
+  if (flags.common.json) return absl::OkStatus();
+  return WriteOutput(
+      absl::StrCat("\nwrote the finished cells to ", folder, "/cells.csv\n"));
+}
+
+// Reports an error after which the command continues.
+void Report(const absl::Status& status) {
+  if (!status.ok()) WriteError(ErrorLine(status));
+}
+
+// Handles an evaluation that ended without a summary: prints and writes the
 // finished cells instead of the table.
 absl::StatusOr<Outcome> EndEarly(const EvaluateFlags& flags,
                                  const ReceivedEvaluation& received) {
-  if (!flags.no_out && !received.cells.empty()) {
-    CLIENT_RETURN_IF_ERROR(RemoveEarlierEvaluation(flags.out, ""));
-    CLIENT_RETURN_IF_ERROR(WriteCells(flags.out, received.cells));
-  }
-  if (received.signal != 0) WriteError("interrupted");
-  const std::string finished =
-      received.cells.empty() ? "no cell was finished\n"
-                             : absl::StrCat("UNFINISHED. Finished cells:\n\n",
-                                            FormatCells(received.cells));
   // With --json, standard output stays empty instead of incomplete.
-  const bool show =
-      !flags.common.json && (received.signal != 0 || !received.cells.empty());
-  if (received.signal != 0) {
-    return Outcome{.text = show ? finished : "",
-                   .exit_code = 128 + received.signal};
+  if (!flags.common.json && (received.signal != 0 || !received.cells.empty())) {
+    Report(WriteOutput(received.cells.empty()
+                           ? "no cell was finished\n"
+                           : absl::StrCat("UNFINISHED. Finished cells:\n\n",
+                                          FormatCells(received.cells))));
   }
-  if (show) CLIENT_RETURN_IF_ERROR(WriteOutput(finished));
+  Report(WriteFinishedCells(flags, received));
+  if (received.signal != 0) {
+    WriteError("interrupted");
+    return Outcome{.exit_code = 128 + received.signal};
+  }
   return WithFlagHint(received.status, EvaluationHints());
 }
 
-// Writes the files of an evaluation and returns its table, or with --json its
-// manifest.
-absl::StatusOr<Outcome> Show(const EvaluateFlags& flags,
-                             const std::string& manifest_text,
-                             const std::vector<v1::EvaluationCell>& cells) {
-  CLIENT_ASSIGN_OR_RETURN(const Manifest manifest,
-                          ParseManifest(manifest_text));
-  int file_count = 0;
-  if (!flags.no_out) {
-    CLIENT_ASSIGN_OR_RETURN(
-        file_count, WriteEvaluation(flags.out, manifest, manifest_text, cells));
-    // Run() has written cells.csv.
-    if (flags.from.empty()) ++file_count;
-  }
-  if (flags.common.json) return Outcome{.text = manifest_text + "\n"};
-  std::string text = FormatEvaluation(manifest, OutputColumns());
-  if (!flags.no_out) {
-    const std::string folder =
-        absl::StrCat(flags.out, flags.out.back() == '/' ? "" : "/");
-    absl::StrAppend(&text, "\nwrote ", file_count, " files to ", folder,
-                    "; open ", folder, "report.html\n");
-  }
-  return Outcome{.text = std::move(text)};
+// The evaluation to show.
+struct Shown {
+  Manifest manifest;
+  // The text of the manifest.
+  std::string text;
+  // Null if there is only a manifest.
+  const std::vector<v1::EvaluationCell>* cells = nullptr;
+  // Folder for the files.
+  std::string folder;
+};
+
+absl::Status WriteShown(const EvaluateFlags& flags, const Shown& shown) {
+  if (flags.no_out) return absl::OkStatus();
+  CLIENT_RETURN_IF_ERROR(CreateFolder(shown.folder));
+  CLIENT_ASSIGN_OR_RETURN(
+      const int file_count,
+      WriteEvaluation(shown.folder, shown.manifest, shown.text, shown.cells));
+  if (flags.common.json) return absl::OkStatus();
+  const std::string folder =
+      absl::StrCat(shown.folder, shown.folder.back() == '/' ? "" : "/");
+  return WriteOutput(absl::StrCat("\nwrote ", file_count, " files to ", folder,
+                                  "; open ", folder, "report.html\n"));
+}
+
+// Prints the table of an evaluation, or with --json its manifest, and then
+// writes its files.
+absl::Status Show(const EvaluateFlags& flags, const Shown& shown) {
+  const std::string text =
+      flags.common.json ? shown.text + "\n"
+                        : FormatEvaluation(shown.manifest, OutputColumns());
+  return PrintThenWrite(text, [&] { return WriteShown(flags, shown); });
 }
 
 // Draws the report of the manifest given with --from, without a server.
@@ -101,14 +125,14 @@ absl::StatusOr<Outcome> Redraw(const EvaluateFlags& flags) {
   if (!reader.ok()) return AsUsage(reader.status(), "--from");
   const absl::StatusOr<std::string> text = reader->Read(kMaxManifestBytes);
   if (!text.ok()) return AsUsage(text.status(), "--from");
-  if (const auto manifest = ParseManifest(*text); !manifest.ok()) {
+  absl::StatusOr<Manifest> manifest = ParseManifest(*text);
+  if (!manifest.ok()) {
     return AsUsage(manifest.status(), absl::StrCat("--from: ", flags.from));
   }
-  if (!flags.no_out) {
-    CLIENT_RETURN_IF_ERROR(PrepareFolder(flags.out));
-    CLIENT_RETURN_IF_ERROR(RemoveEarlierEvaluation(flags.out, *text));
-  }
-  return Show(flags, *text, {});
+  CLIENT_RETURN_IF_ERROR(Show(
+      flags,
+      {.manifest = *std::move(manifest), .text = *text, .folder = flags.out}));
+  return Outcome{};
 }
 
 absl::StatusOr<Outcome> Run(const EvaluateFlags& flags) {
@@ -119,18 +143,28 @@ absl::StatusOr<Outcome> Run(const EvaluateFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const v1::EvaluateExtrapolationRequest request,
                           MakeEvaluationRequest(flags.evaluation));
   if (!flags.no_out) CLIENT_RETURN_IF_ERROR(PrepareFolder(flags.out));
-  CLIENT_ASSIGN_OR_RETURN(const ReceivedEvaluation received,
+  CLIENT_ASSIGN_OR_RETURN(ReceivedEvaluation received,
                           CallEvaluation(flags.common, request, flags.quiet));
+  if (received.status.ok() && !received.summary.has_value()) {
+    received.status = absl::InternalError("the server sent no summary");
+  }
   if (!received.status.ok()) return EndEarly(flags, received);
-  if (!received.summary.has_value()) {
-    return absl::InternalError("the server sent no summary");
+  const std::string& text = received.summary->manifest_json();
+  absl::StatusOr<Manifest> manifest = ParseManifest(text);
+  if (!manifest.ok()) {
+    received.status = absl::InternalError(absl::StrCat(
+        "manifest_json of the summary: ", manifest.status().message()));
+    return EndEarly(flags, received);
   }
-  const std::string& manifest = received.summary->manifest_json();
-  if (!flags.no_out) {
-    CLIENT_RETURN_IF_ERROR(RemoveEarlierEvaluation(flags.out, manifest));
-    CLIENT_RETURN_IF_ERROR(WriteCells(flags.out, received.cells));
-  }
-  return Show(flags, manifest, received.cells);
+  const bool partial = manifest->summary.partial();
+  CLIENT_RETURN_IF_ERROR(Show(
+      flags, {.manifest = *std::move(manifest),
+              .text = text,
+              .cells = &received.cells,
+              .folder = partial ? UnfinishedFolder(flags.out) : flags.out}));
+  if (!partial) return Outcome{};
+  WriteError("the evaluation is partial");
+  return Outcome{.exit_code = received.signal != 0 ? 128 + received.signal : 1};
 }
 
 void AddExperimentFlags(CLI::App& command, EvaluationFlags& flags) {

@@ -5,6 +5,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/explanation.h"
@@ -13,6 +14,7 @@
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
+#include "client/cli/support/terminal.h"
 #include "client/io/file.h"
 #include "client/plot/render_file.h"
 #include "locus/client/errors.h"
@@ -100,8 +102,9 @@ absl::StatusOr<v1::EncodeResponse> RequestEncoding(Client& client,
   return client.Encode(request);
 }
 
-absl::Status WritePlot(const ExplainFlags& flags,
-                       const plot::LineChart& chart) {
+// The contents of the file for --plot.
+absl::StatusOr<std::string> RenderPlot(const ExplainFlags& flags,
+                                       const plot::LineChart& chart) {
   const auto format = plot::FormatOfPath(flags.plot);
   if (!format.ok()) return AsUsage(format.status(), "--plot");
   const auto theme = plot::ParseTheme(flags.theme);
@@ -109,7 +112,7 @@ absl::Status WritePlot(const ExplainFlags& flags,
   CLIENT_ASSIGN_OR_RETURN(
       const std::string bytes,
       plot::Render(plot::DrawLineChart(chart), *format, *theme));
-  return WriteFile(flags.plot, bytes, "");
+  return *format == plot::Format::kSvg ? Printable(bytes) : bytes;
 }
 
 // The explanation of a scheme in all output formats.
@@ -181,14 +184,16 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   if (!response.ok()) return WithFlagHint(response.status(), ExplainHints());
   CLIENT_ASSIGN_OR_RETURN(const Explanation explanation,
                           Explain(*response, model.scheme, flags));
-  std::string written;
-  if (!flags.plot.empty()) {
-    CLIENT_RETURN_IF_ERROR(WritePlot(flags, explanation.chart));
-    written = absl::StrCat("wrote ", flags.plot, "\n");
-  }
+  const std::string text =
+      flags.common.json ? JsonLine(explanation.json) : explanation.text;
+  if (flags.plot.empty()) return Outcome{.text = text};
+  CLIENT_ASSIGN_OR_RETURN(const std::string plot,
+                          RenderPlot(flags, explanation.chart));
+  CLIENT_RETURN_IF_ERROR(
+      PrintThenWrite(text, [&] { return WriteFile(flags.plot, plot, ""); }));
   return Outcome{.text = flags.common.json
-                             ? JsonLine(explanation.json)
-                             : absl::StrCat(explanation.text, written)};
+                             ? ""
+                             : absl::StrCat("wrote ", flags.plot, "\n")};
 }
 
 }  // namespace

@@ -40,7 +40,8 @@ Examples:
   locus load compare before.json after.json
 
 Exit codes: 0 success, 1 a call failed or an objective of --slo or --fail-above
-was missed, 2 usage error. Ctrl-C stops the run and prints the report so far.)";
+was missed, 2 usage error, 130 interrupted. Ctrl-C stops the run and prints the
+report so far, but writes no file.)";
 
 struct LoadFlags {
   CommonFlags common{.timeout = "10s"};
@@ -178,10 +179,14 @@ absl::StatusOr<Outcome> Run(const LoadFlags& flags) {
                           MakeRunner(flags, request, session));
   CLIENT_ASSIGN_OR_RETURN(const load::Report report,
                           Measure(flags, objectives, plan, runner));
-  Outcome outcome{
-      .text = FormatLoadAs(flags.common.json ? "json" : flags.format, report)};
-  // The report is printed even if a file cannot be written.
-  if (const absl::Status written = WriteLoadFiles(flags.out, report);
+  const int signal = SignalScope::signal();
+  Outcome outcome;
+  // An incomplete run does not replace the report of an earlier one.
+  const std::vector<std::string> paths =
+      signal == 0 ? flags.out : std::vector<std::string>();
+  if (const absl::Status written = PrintThenWrite(
+          FormatLoadAs(flags.common.json ? "json" : flags.format, report),
+          [&] { return WriteLoadFiles(paths, report); });
       !written.ok()) {
     WriteError(ErrorLine(written));
     outcome.exit_code = 1;
@@ -190,8 +195,9 @@ absl::StatusOr<Outcome> Run(const LoadFlags& flags) {
     WriteError(violation);
   }
   if (!report.violations.empty()) outcome.exit_code = 1;
-  if (const int signal = SignalScope::signal(); signal != 0) {
-    WriteError("interrupted");
+  if (signal != 0) {
+    WriteError(flags.out.empty() ? "interrupted"
+                                 : "interrupted; no file was written");
     outcome.exit_code = 128 + signal;
   }
   return outcome;

@@ -174,7 +174,9 @@ absl::StatusOr<Outcome> Run(const PlotFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const std::string bytes,
                           plot::Render(scene, *format, *theme));
   if (flags.out == "-") return Outcome{.text = bytes};
-  CLIENT_RETURN_IF_ERROR(WriteFile(flags.out, bytes, ""));
+  CLIENT_RETURN_IF_ERROR(*format == plot::Format::kSvg
+                             ? WriteTextFile(flags.out, bytes)
+                             : WriteFile(flags.out, bytes, ""));
   return Outcome{.text = absl::StrCat("wrote ", flags.out, "\n")};
 }
 

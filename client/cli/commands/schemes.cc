@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
@@ -120,10 +121,11 @@ std::string FormatMarkdown(const v1::ListSchemesResponse& response) {
       "|---|---|---|---|\n";
   for (const v1::SchemeDescription& scheme : response.schemes()) {
     const std::string parameters = MarkdownParameters(scheme);
-    absl::StrAppend(
-        &text, "| `", scheme.name(), "` | ", SiteName(scheme.acts_on()),
+    const std::string row = absl::StrCat(
+        "| `", scheme.name(), "` | ", SiteName(scheme.acts_on()),
         scheme.causal_only() ? ", causal" : "", " | ", parameters,
-        parameters.empty() ? "| " : " | ", scheme.beyond_training(), " |\n");
+        parameters.empty() ? "| " : " | ", scheme.beyond_training(), " |");
+    absl::StrAppend(&text, PrintableLine(row), "\n");
   }
   return text;
 }

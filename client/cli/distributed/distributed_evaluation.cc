@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
+#include <set>
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "client/base/status_macros.h"
 #include "client/cli/distributed/evaluation_parts.h"
@@ -39,8 +41,6 @@ struct Server {
   std::string address;
   Session session;
   CancellationToken cancellation;
-  // Index of the part that the server is running; -1 if there is none.
-  int part = -1;
 };
 
 // Converts an error of the server's own code to the form in which a client
@@ -98,7 +98,7 @@ class DistributedCall {
   absl::Status Run() {
     absl::Status status = scheduler_.Run(
         [this](int server, int part) { return RunPart(server, part); });
-    const std::lock_guard lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     reporter_.Finish();
     return status;
   }
@@ -106,7 +106,8 @@ class DistributedCall {
   void Cancel() { scheduler_.Stop(absl::CancelledError("interrupted")); }
 
   // All cells received, in the order of the parts. Call after Run().
-  std::vector<v1::EvaluationCell> cells() const {
+  std::vector<v1::EvaluationCell> cells() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
     std::vector<v1::EvaluationCell> cells;
     for (const Part& part : parts_) {
       cells.insert(cells.end(), part.cells.begin(),
@@ -115,15 +116,17 @@ class DistributedCall {
     return cells;
   }
   // The manifests of the parts. Call after Run().
-  const std::vector<std::string>& manifests() const { return manifests_; }
+  std::vector<std::string> manifests() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
+    return manifests_;
+  }
 
  private:
   PartScheduler::Attempt RunPart(int server_number, int part_number) {
     Server& server = *servers_[server_number];
-    Part& part = parts_[part_number];
     const absl::Duration timeout = deadline_ - absl::Now();
     if (timeout <= absl::ZeroDuration()) return DeadlineExceeded();
-    StartPart(server, part_number);
+    Part& part = StartPart(server, part_number);
     std::optional<v1::EvaluationSummary> summary;
     size_t count = 0;
     absl::Status invalid;
@@ -150,16 +153,18 @@ class DistributedCall {
     return FinishPart(*summary, timeout, count, server, &part);
   }
 
-  void StartPart(Server& server, int part) {
-    const std::lock_guard lock(mutex_);
-    server.part = part;
+  // Returns the part. Its request may be read without a lock.
+  Part& StartPart(const Server& server, int part) ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
+    working_.insert(&server);
     parts_[part].done_share = 0;
+    return parts_[part];
   }
 
   // Stores cell `n` of a part. Returns an error if it is not the expected one.
   absl::Status StoreCell(const v1::EvaluationCell& cell, size_t n,
                          const Server& server, Part* part) {
-    const std::lock_guard lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     if (n >= part->cells.size() ||
         cell.eval_length() != part->cells[n].eval_length()) {
       return absl::InternalError(absl::StrCat(
@@ -184,7 +189,7 @@ class DistributedCall {
 
   void OnProgress(const v1::EvaluationProgress& progress, const Server& server,
                   Part* part) {
-    const std::lock_guard lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     // Testing follows training, so a part is not complete with its last step.
     part->done_share =
         std::min(0.95, progress.step_count() > 0
@@ -195,8 +200,8 @@ class DistributedCall {
                             progress.step_count(), absl::Now());
   }
 
-  // The caller must hold the mutex.
-  DistributedProgress CurrentProgress() const {
+  DistributedProgress CurrentProgress() const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     DistributedProgress progress;
     progress.run_count = static_cast<int>(parts_.size());
     double done = 0;
@@ -204,9 +209,7 @@ class DistributedCall {
       if (part.done_share == 1) ++progress.done_runs;
       done += part.done_share;
     }
-    for (const auto& server : servers_) {
-      if (server->part >= 0) ++progress.working_servers;
-    }
+    progress.working_servers = static_cast<int>(working_.size());
     progress.done_share = done / static_cast<double>(parts_.size());
     progress.elapsed = absl::Now() - start_;
     return progress;
@@ -220,8 +223,8 @@ class DistributedCall {
   PartScheduler::Attempt HandleFailure(const absl::Status& status,
                                        const CallInfo& info, Server& server,
                                        Part& part) {
-    const std::lock_guard lock(mutex_);
-    server.part = -1;
+    const absl::MutexLock lock(&mutex_);
+    working_.erase(&server);
     part.done_share = 0;
     PartScheduler::Attempt attempt;
     attempt.status =
@@ -241,8 +244,8 @@ class DistributedCall {
   PartScheduler::Attempt FinishPart(const v1::EvaluationSummary& summary,
                                     absl::Duration timeout, size_t cell_count,
                                     Server& server, Part* part) {
-    const std::lock_guard lock(mutex_);
-    server.part = -1;
+    const absl::MutexLock lock(&mutex_);
+    working_.erase(&server);
     manifests_.push_back(summary.manifest_json());
     if (summary.partial()) {
       // A server sends a partial summary shortly before the deadline of the
@@ -265,14 +268,15 @@ class DistributedCall {
     return {};
   }
 
-  // Guards parts_, manifests_, reporter_ and Server::part.
-  std::mutex mutex_;
-  std::vector<Part> parts_;
+  mutable absl::Mutex mutex_;
+  std::vector<Part> parts_ ABSL_GUARDED_BY(mutex_);
   const std::vector<std::unique_ptr<Server>> servers_;
+  // The servers that are running a part.
+  std::set<const Server*> working_ ABSL_GUARDED_BY(mutex_);
   const absl::Time start_;
   const absl::Time deadline_;
-  ProgressReporter& reporter_;
-  std::vector<std::string> manifests_;
+  ProgressReporter& reporter_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> manifests_ ABSL_GUARDED_BY(mutex_);
   PartScheduler scheduler_;
 };
 

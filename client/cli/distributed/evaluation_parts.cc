@@ -85,7 +85,7 @@ absl::StatusOr<v1::EvaluationSummary> MergeEvaluation(
   std::vector<EvaluationCell> core_cells;
   absl::c_transform(cells, std::back_inserter(core_cells), ToCore);
   EvaluationSummary summary = job.Summarize(core_cells);
-  summary.partial = partial;
+  if (partial) summary.MarkPartial();
   v1::EvaluationSummary merged;
   server::ToProto(summary, &merged);
   merged.set_manifest_json(server::MakeManifest(plan, summary, now, manifests));

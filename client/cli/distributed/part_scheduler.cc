@@ -11,7 +11,10 @@ namespace locus::client {
 
 PartScheduler::PartScheduler(int server_count, int part_count,
                              const RetryPolicy& retry)
-    : retry_(retry), remaining_(part_count), failures_(server_count, 0) {
+    : server_count_(server_count),
+      retry_(retry),
+      remaining_(part_count),
+      failures_(server_count, 0) {
   for (int part = 0; part < part_count; ++part) queue_.push_back(part);
 }
 
@@ -19,21 +22,21 @@ absl::Status PartScheduler::Run(
     const std::function<Attempt(int server, int part)>& do_part) {
   {
     std::vector<std::jthread> threads;
-    for (size_t server = 0; server < failures_.size(); ++server) {
-      threads.emplace_back(
-          [&, server] { RunServer(static_cast<int>(server), do_part); });
+    for (int server = 0; server < server_count_; ++server) {
+      threads.emplace_back([&, server] { RunServer(server, do_part); });
     }
   }
+  const MutexLock lock(&mutex_);
   return status_;
 }
 
 void PartScheduler::Stop(const absl::Status& status) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (ended()) return;
     status_ = status;
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (on_stop_) on_stop_();
 }
 
@@ -47,9 +50,11 @@ void PartScheduler::RunServer(
 }
 
 std::optional<int> PartScheduler::TakePart() {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(&mutex_);
   // The queue may be empty while parts run that can fail and be queued again.
-  changed_.wait(lock, [this] { return ended() || !queue_.empty(); });
+  changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return ended() || !queue_.empty();
+  });
   if (ended()) return std::nullopt;
   const int part = queue_.front();
   queue_.pop_front();
@@ -60,7 +65,7 @@ void PartScheduler::RecordAttempt(int server, int part,
                                   const Attempt& attempt) {
   bool give_up = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     if (attempt.status.ok()) {
       failures_[server] = 0;
       --remaining_;
@@ -72,18 +77,19 @@ void PartScheduler::RecordAttempt(int server, int part,
       });
     }
   }
-  changed_.notify_all();
+  changed_.NotifyAll();
   if (give_up) Stop(attempt.status);
 }
 
 bool PartScheduler::WaitForRetry(int server, const Attempt& attempt) {
   static thread_local std::minstd_rand random(std::random_device{}());
   const double uniform = std::uniform_real_distribution<double>(0, 1)(random);
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(&mutex_);
   const absl::Duration wait =
       RetryBackoff(retry_, failures_[server], attempt.retry_after, uniform);
-  return !changed_.wait_for(lock, absl::ToChronoNanoseconds(wait),
-                            [this] { return ended(); });
+  return !changed_.WaitFor(
+      &mutex_, absl::ToChronoNanoseconds(wait),
+      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended(); });
 }
 
 }  // namespace locus::client

@@ -4,10 +4,13 @@
 #include <map>
 #include <optional>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "client/base/printable.h"
 #include "client/cli/render/table.h"
 #include "client/report/metric.h"
 
@@ -27,12 +30,14 @@ bool IsCompared(const Manifest& manifest, const std::string& scheme) {
   return gate == nullptr || gate->passed();
 }
 
-// The best mean at `length` among the schemes that passed the gate.
+// The best mean at `length` among the schemes that passed the gate. None if the
+// evaluation is partial.
 std::optional<double> BestAt(const Manifest& manifest, int64_t length,
                              const std::string& metric) {
   const Better better = MetricOf(metric).better;
   std::optional<double> best;
-  if (better == Better::kNeither) return best;
+  // The cells of a partial evaluation may come from different seeds.
+  if (better == Better::kNeither || manifest.summary.partial()) return best;
   for (const std::string& scheme : SchemesOf(manifest)) {
     const auto* row = FindRow(manifest, scheme, length, metric);
     if (row == nullptr || !std::isfinite(row->mean()) ||
@@ -89,8 +94,9 @@ std::string Heading(const Manifest& manifest, const std::string& metric) {
   const char* direction = known.better == Better::kLess   ? ", lower is better"
                           : known.better == Better::kMore ? ", higher is better"
                                                           : "";
-  return absl::StrCat(manifest.experiment, ": ", metric,
-                      known.unit.empty() ? "" : ", ", known.unit, direction,
+  return absl::StrCat(PrintableLine(manifest.experiment), ": ",
+                      PrintableLine(metric), known.unit.empty() ? "" : ", ",
+                      known.unit, direction,
                       manifest.is_pattern() ? "; built for " : "; trained at ",
                       manifest.train_length, "\n\n");
 }
@@ -121,6 +127,18 @@ std::string FormatMetric(const Manifest& manifest, const std::string& metric) {
                              : "");
 }
 
+// A field of a CSV file.
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat(
+      "\"", absl::StrReplaceAll(PrintableLine(text), {{"\"", "\"\""}}), "\"");
+}
+
+// Whether a name needs no quotes in a CSV file.
+bool IsPlainName(absl::string_view name) {
+  return absl::c_all_of(
+      name, [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+}
+
 }  // namespace
 
 std::string FormatEvaluation(const Manifest& manifest, int width) {
@@ -134,11 +152,13 @@ std::string FormatEvaluation(const Manifest& manifest, int width) {
                         FormatMetric(manifest, metrics.front()));
   }
   if (summary.partial()) {
-    text += "\nPARTIAL: the deadline passed; these are the finished cells.\n";
+    text +=
+        "\nPARTIAL: the deadline passed or the server shut down; these are the "
+        "finished cells.\n";
   }
   // If there is no winner, the reason says so.
   if (!summary.winner().empty()) {
-    absl::StrAppend(&text, "\nWinner: ", summary.winner());
+    absl::StrAppend(&text, "\nWinner: ", PrintableLine(summary.winner()));
   }
   return absl::StrCat(text, "\n", Wrap(summary.reason(), width));
 }
@@ -163,10 +183,10 @@ std::string CellsCsv(const std::vector<v1::EvaluationCell>& cells) {
   std::string csv = "scheme,seed,length,metric,value\n";
   for (const v1::EvaluationCell& cell : cells) {
     for (const auto& [name, value] : Sorted(cell)) {
-      absl::StrAppend(&csv, "\"",
-                      absl::StrReplaceAll(cell.scheme_name(), {{"\"", "\"\""}}),
-                      "\",", cell.seed(), ",", cell.eval_length(), ",", name,
-                      ",", absl::StrFormat("%.17g", value), "\n");
+      absl::StrAppend(&csv, Quoted(cell.scheme_name()), ",", cell.seed(), ",",
+                      cell.eval_length(), ",",
+                      IsPlainName(name) ? name : Quoted(name), ",",
+                      absl::StrFormat("%.17g", value), "\n");
     }
   }
   return csv;

@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/render/table.h"
 #include "locus/client/tensor.h"
@@ -247,7 +248,8 @@ int64_t TableFacts::UntrainedRows() const {
 std::string ExplainTable(const TableFacts& facts) {
   std::string text = absl::StrCat(
       facts.table_length, " rows: positions 0 to ", facts.table_length - 1,
-      " have one of their own\npositions past them: ", facts.policy, "\n");
+      " have one of their own\npositions past them: ",
+      PrintableLine(facts.policy), "\n");
   if (facts.trained_length <= 0) {
     absl::StrAppend(&text,
                     "which rows training reaches depends on its length; set it "

@@ -2,6 +2,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/render/load_table.h"
 #include "client/cli/support/cli_errors.h"
@@ -62,10 +63,12 @@ absl::Status CheckLoadFiles(const std::vector<std::string>& paths) {
 
 absl::Status WriteLoadFiles(const std::vector<std::string>& paths,
                             const load::Report& report) {
+  FileReplacement files;
   for (const std::string& path : paths) {
-    CLIENT_RETURN_IF_ERROR(WriteFile(path, ByPath(path)->format(report), ""));
+    CLIENT_RETURN_IF_ERROR(
+        files.Add(path, Printable(ByPath(path)->format(report))));
   }
-  return absl::OkStatus();
+  return files.Commit();
 }
 
 }  // namespace locus::client

@@ -18,8 +18,9 @@ std::string FormatLoadAs(const std::string& format, const load::Report& report);
 // Returns a usage error if a path does not end in .json, .csv, .prom or .txt,
 // and an error if a file cannot be written.
 absl::Status CheckLoadFiles(const std::vector<std::string>& paths);
-// Writes the report to each path in the format of its extension. The paths must
-// have passed CheckLoadFiles().
+// Writes the report to each path in the format of its extension. If a file
+// cannot be written, none is replaced. The paths must have passed
+// CheckLoadFiles().
 absl::Status WriteLoadFiles(const std::vector<std::string>& paths,
                             const load::Report& report);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/base/printable.h"
 #include "client/report/metric.h"
 
 namespace locus::client {
@@ -30,16 +31,6 @@ std::string Bar(double share) {
                       absl::StrFormat("%4.0f%%", 100 * share));
 }
 
-// Replaces control characters. Scheme names come from the server and must not
-// move the cursor.
-std::string Printable(absl::string_view text) {
-  std::string clean(text);
-  for (char& c : clean) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  return clean;
-}
-
 // A part of a progress line. If the line is too long, the part with the
 // smallest weight is left out first.
 struct Part {
@@ -58,7 +49,8 @@ std::string Fit(std::vector<Part> parts, int width) {
         parts.begin(), parts.end(),
         [](const Part& a, const Part& b) { return a.weight < b.weight; }));
   }
-  return line().substr(0, std::max(width, 0));
+  // A character may have been cut.
+  return PrintableLine(line().substr(0, std::max(width, 0)));
 }
 
 double RemainingSeconds(const DistributedProgress& progress) {
@@ -80,7 +72,7 @@ std::string ShortDuration(double seconds) {
 std::string ProgressLine(const v1::EvaluationProgress& progress,
                          absl::Duration elapsed, int width) {
   std::vector<Part> parts = {
-      {Printable(progress.scheme_name()), 5},
+      {PrintableLine(progress.scheme_name()), 5},
       {absl::StrCat("seed ", progress.seed()), 1},
       {Bar(DoneShare(progress.remaining_seconds(), elapsed)), 3}};
   if (progress.step_count() > 0) {
@@ -124,7 +116,7 @@ void ProgressReporter::OnProgress(const v1::EvaluationProgress& progress,
         kClear, ProgressLine(progress, now - start_, options_.columns - 1)));
     return;
   }
-  const std::string run = absl::StrCat(Printable(progress.scheme_name()),
+  const std::string run = absl::StrCat(PrintableLine(progress.scheme_name()),
                                        " seed ", progress.seed());
   if (run == announced_) return;
   announced_ = run;
@@ -149,7 +141,7 @@ void ProgressReporter::OnDistributed(const DistributedProgress& progress,
         absl::StrCat(kClear, DistributedLine(progress, options_.columns - 1)));
     return;
   }
-  std::string line = absl::StrCat(Printable(run), " on ", server);
+  std::string line = absl::StrCat(PrintableLine(run), " on ", server);
   if (!announced_runs_.insert(line).second) return;
   absl::StrAppend(&line, ": training, ", step_count, " steps, about ",
                   ShortDuration(RemainingSeconds(progress)), " left in all\n");
@@ -158,8 +150,8 @@ void ProgressReporter::OnDistributed(const DistributedProgress& progress,
 
 void ProgressReporter::Say(absl::string_view line) {
   if (options_.quiet) return;
-  options_.write(
-      absl::StrCat(drawn_.has_value() ? kClear : "", Printable(line), "\n"));
+  options_.write(absl::StrCat(drawn_.has_value() ? kClear : "",
+                              PrintableLine(line), "\n"));
 }
 
 bool ProgressReporter::MayDraw(absl::Time now) {
@@ -177,10 +169,10 @@ void ProgressReporter::OnCell(const v1::EvaluationCell& cell) {
     const int best = metric.empty() ? 1 << 20 : MetricOf(metric).rank;
     if (rank < best || (rank == best && name < metric)) metric = name;
   }
-  std::string line = absl::StrCat(Printable(cell.scheme_name()), " seed ",
+  std::string line = absl::StrCat(PrintableLine(cell.scheme_name()), " seed ",
                                   cell.seed(), " length ", cell.eval_length());
   if (!metric.empty()) {
-    absl::StrAppend(&line, absl::StrFormat(": %s %.4g", Printable(metric),
+    absl::StrAppend(&line, absl::StrFormat(": %s %.4g", PrintableLine(metric),
                                            cell.metrics().at(metric)));
   }
   options_.write(line + "\n");

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/base/printable.h"
 #include "client/cli/render/table.h"
 
 namespace locus::client {
@@ -60,7 +61,7 @@ std::string FormatGroup(const v1::CheckPropertiesResponse& response,
                         bool naive) {
   std::vector<std::vector<std::string>> rows = {
       {naive ? "ENCODING" : "SCHEME", "PROPERTY", "VERDICT", "MEASURED",
-       "ALLOWED", naive ? "" : "PROMISED", ""}};
+       "ALLOWED", "PROMISED", ""}};
   for (const v1::SchemeProperties& scheme : response.results()) {
     if (scheme.naive() != naive) continue;
     if (rows.size() > 1) rows.push_back({""});
@@ -78,9 +79,10 @@ std::string FormatDetails(const v1::CheckPropertiesResponse& response) {
   for (const v1::SchemeProperties& scheme : response.results()) {
     for (const v1::PropertyResult& result : scheme.properties()) {
       if (result.worked_case().empty()) continue;
-      absl::StrAppend(&text, scheme.scheme_name(), ", ", result.property(),
-                      ": ", VerdictName(result.verdict()), "\n  ",
-                      result.worked_case(), "\n");
+      absl::StrAppend(&text, PrintableLine(scheme.scheme_name()), ", ",
+                      PrintableLine(result.property()), ": ",
+                      VerdictName(result.verdict()), "\n  ",
+                      PrintableLine(result.worked_case()), "\n");
     }
   }
   return text;
@@ -102,8 +104,8 @@ std::string FormatBroken(const v1::CheckPropertiesResponse& response) {
   if (broken.empty()) {
     return absl::StrCat("\nAll ", count, " are as promised.\n");
   }
-  return absl::StrCat("\n", broken.size(), " of ", count,
-                      " PROMISES BROKEN: ", absl::StrJoin(broken, ", "), "\n");
+  return absl::StrCat("\n", broken.size(), " of ", count, " PROMISES BROKEN: ",
+                      PrintableLine(absl::StrJoin(broken, ", ")), "\n");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "client/base/printable.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -76,7 +77,7 @@ class NumberStyle {
 std::string Label(const std::function<std::string(int64_t)>& label,
                   int64_t index) {
   if (index == kGap) return std::string(kEllipsis);
-  return label ? label(index) : absl::StrCat(index);
+  return label ? PrintableLine(label(index)) : absl::StrCat(index);
 }
 
 // One matrix of a tensor. Its elements begin at index `offset`.
@@ -175,7 +176,11 @@ std::string MatrixName(const std::string& title, const v1::Tensor& tensor,
 
 }  // namespace
 
-std::string FormatRows(const std::vector<std::vector<std::string>>& rows) {
+std::string FormatRows(const std::vector<std::vector<std::string>>& cells) {
+  std::vector<std::vector<std::string>> rows = cells;
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = PrintableLine(cell);
+  }
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()));

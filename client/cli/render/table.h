@@ -11,8 +11,8 @@
 namespace locus::client {
 
 // Left-aligned columns, each as wide as its widest cell, separated by two
-// spaces.
-std::string FormatRows(const std::vector<std::vector<std::string>>& rows);
+// spaces. Cells are escaped with PrintableLine().
+std::string FormatRows(const std::vector<std::vector<std::string>>& cells);
 
 // How to print a tensor. The last two axes are rows and columns; each index of
 // the axes before them is a separate table.

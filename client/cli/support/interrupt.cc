@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "client/cli/support/terminal.h"
-#include "client/io/file.h"
+#include "client/io/temporary_file.h"
 
 namespace locus::client {
 namespace {
@@ -22,7 +22,7 @@ std::atomic<int> write_end{-1};
 void HandleSignal(int signal) {
   const int saved = errno;
   if (received_signal.exchange(signal) != 0) {
-    RemoveUnfinishedFile();
+    RemoveUnfinishedFiles();
     _exit(128 + signal);
   }
   const char byte = 1;

@@ -7,14 +7,19 @@
 #include <csignal>
 
 #include "absl/strings/str_cat.h"
+#include "client/base/printable.h"
+#include "client/base/status_macros.h"
+#include "client/cli/support/cli_errors.h"
 #include "client/io/file.h"
+#include "client/io/npy_file.h"
+#include "client/io/temporary_file.h"
 #include "locus/client/npy.h"
 
 namespace locus::client {
 namespace {
 
 void ExitOnSignal(int signal) {
-  RemoveUnfinishedFile();
+  RemoveUnfinishedFiles();
   _exit(128 + signal);
 }
 
@@ -27,7 +32,16 @@ absl::Status IgnoreClosedPipe(const absl::Status& status) {
 
 absl::Status WriteOutput(absl::string_view text) {
   return IgnoreClosedPipe(
-      WriteDescriptor(STDOUT_FILENO, text, "standard output"));
+      WriteDescriptor(STDOUT_FILENO, Printable(text), "standard output"));
+}
+
+absl::Status PrintThenWrite(absl::string_view text,
+                            absl::FunctionRef<absl::Status()> write) {
+  const absl::Status printed = WriteOutput(text);
+  const absl::Status written = write();
+  if (written.ok()) return printed;
+  if (!printed.ok()) WriteError(ErrorLine(printed));
+  return written;
 }
 
 absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor,
@@ -35,9 +49,19 @@ absl::Status WriteTensor(const std::string& path, const v1::Tensor& tensor,
   return IgnoreClosedPipe(WriteNpy(path, tensor, descr));
 }
 
+absl::Status WriteTensors(const std::vector<TensorFile>& files) {
+  FileReplacement replacement;
+  for (const TensorFile& file : files) {
+    CLIENT_RETURN_IF_ERROR(IgnoreClosedPipe(
+        AddNpy(file.path, *file.tensor, /*descr=*/"", &replacement)));
+  }
+  return replacement.Commit();
+}
+
 void WriteError(absl::string_view line) {
   // A failure to write to standard error cannot be reported.
-  WriteDescriptor(STDERR_FILENO, absl::StrCat("locus: ", line, "\n"),
+  WriteDescriptor(STDERR_FILENO,
+                  absl::StrCat("locus: ", PrintableLine(line), "\n"),
                   "standard error")
       .IgnoreError();
 }
@@ -72,6 +96,7 @@ void OpenStandardDescriptors() {
 
 void InstallSignalHandlers() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGINT, ExitOnSignal);
   std::signal(SIGTERM, ExitOnSignal);
 }

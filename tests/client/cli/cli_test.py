@@ -351,8 +351,12 @@ class OutputTest(CliTest):
         self.assertIn("/dev/full: No space left", result.stderr)
 
     def test_unwritable_output_is_reported(self):
-        self.fails(1, "/nonexistent/x.npy: No such file", "encode", "--scheme", "sinusoidal",
-                   "--dim", "4", "-o", "/nonexistent/x.npy")
+        result = run("encode", "--scheme", "sinusoidal", "--dim", "4", "-o", "/nonexistent/x.npy")
+        self.assertEqual(
+            (result.returncode, result.stderr),
+            (1, "locus: NOT_FOUND: cannot write /nonexistent/x.npy: No such file or directory\n"))
+        # The result is printed even if it cannot be written.
+        self.assertTrue(result.stdout.startswith("table  float32 [8, 4]\n"), result.stdout)
 
     def test_closed_descriptors_are_not_reused(self):
         for redirections, shown in ((">&-", False), ("<&-", True), ("2>&-", True),

@@ -55,7 +55,11 @@ TEST(HtmlReportTest, EscapesNames) {
 TEST(HtmlReportTest, MarksPartialResults) {
   const auto manifest = ParseManifest(absl::StrReplaceAll(
       ManifestText(), {{"\"partial\": false", "\"partial\": true"}}));
-  EXPECT_THAT(MakeReport(*manifest, std::nullopt), HasSubstr("Partial."));
+  const std::string html = MakeReport(*manifest, std::nullopt);
+  EXPECT_THAT(html, HasSubstr("Partial."));
+  EXPECT_THAT(html, HasSubstr("<p class=\"winner\">No winner</p>\n"
+                              "<p id=\"reason\">No winner: the evaluation is "
+                              "partial.</p>"));
 }
 
 }  // namespace

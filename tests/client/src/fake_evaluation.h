@@ -6,6 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "grpcpp/server_context.h"
@@ -28,6 +31,18 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
     kInvalid = 4,
     // Sends two cells and fails with DEADLINE_EXCEEDED.
     kLate = 5,
+    // Sends two cells and a partial summary, as at the deadline of a call.
+    kPartial = 6,
+    // Sends two cells and a summary with a manifest of 3 MiB.
+    kLarge = 7,
+    // Sends names with control characters and bidirectional marks.
+    kHostile = 8,
+    // Sends such a name and fails with such a message.
+    kHostileError = 9,
+    // Sends two cells and a manifest that is no JSON.
+    kMalformed = 10,
+    // Sends two cells and no summary.
+    kNoSummary = 11,
   };
 
   explicit FakeEvaluation(std::string manifest)
@@ -37,7 +52,9 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
                                const v1::CheckPropertiesRequest* request,
                                v1::CheckPropertiesResponse* response) override {
     v1::SchemeProperties* scheme = response->add_results();
-    scheme->set_scheme_name("rope");
+    const bool is_hostile =
+        request->schemes_size() == 1 && request->schemes(0).has_none();
+    scheme->set_scheme_name(is_hostile ? HostileText("rope") : "rope");
     v1::PropertyResult* kept = scheme->add_properties();
     kept->set_property("shift_invariance");
     kept->set_verdict(v1::PROPERTY_VERDICT_HOLDS);
@@ -45,7 +62,8 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
     kept->set_tolerance(1e-6);
     kept->set_promise(v1::PROMISE_ANSWER_YES);
     kept->set_as_promised(true);
-    kept->set_worked_case("scores of 16 tokens, shifted by 100");
+    kept->set_worked_case(is_hostile ? HostileText("case")
+                                     : "scores of 16 tokens, shifted by 100");
     v1::PropertyResult* other = scheme->add_properties();
     *other = *kept;
     other->set_property("uniqueness");
@@ -80,9 +98,11 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
     if (seed == kBusy && call == 1) {
       return grpc::Status(grpc::StatusCode::UNAVAILABLE, "busy");
     }
+    const bool is_hostile = seed == kHostile || seed == kHostileError;
+    const std::string scheme = is_hostile ? HostileText("rope") : "rope";
     for (const int64_t length : {64, 128}) {
-      WriteProgress(seed, length, writer);
-      WriteCell(seed, length, writer);
+      WriteProgress(scheme, seed, length, writer);
+      WriteCell(scheme, seed, length, writer);
     }
     if (seed == kHanging) {
       while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(1));
@@ -94,10 +114,22 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
     if (seed == kLate) {
       return grpc::Status(grpc::StatusCode::DEADLINE_EXCEEDED, "too late");
     }
+    if (seed == kHostileError) {
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, HostileText("error"));
+    }
+    if (seed == kNoSummary) return grpc::Status::OK;
     v1::EvaluateExtrapolationResponse event;
-    event.mutable_summary()->set_manifest_json(manifest_);
+    event.mutable_summary()->set_partial(seed == kPartial);
+    event.mutable_summary()->set_manifest_json(ManifestFor(seed));
     writer->Write(event);
     return grpc::Status::OK;
+  }
+
+  // A name or message with ESC, NUL, a newline, C1 control characters and
+  // bidirectional marks.
+  static std::string HostileText(absl::string_view text) {
+    using namespace std::string_literals;
+    return absl::StrCat(text, "\x1b[2J\0\n\u009b31m\u202e\u2067\u200f\x7f"s);
   }
 
   std::atomic<int> calls{0};
@@ -105,10 +137,31 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
  private:
   using Writer = grpc::ServerWriter<v1::EvaluateExtrapolationResponse>;
 
-  static void WriteProgress(uint64_t seed, int64_t step, Writer* writer) {
+  std::string ManifestFor(uint64_t seed) const {
+    switch (seed) {
+      case kPartial:
+        return absl::StrReplaceAll(
+            manifest_, {{"\"partial\": false", "\"partial\": true"}});
+      case kLarge:
+        return absl::StrCat("{\"padding\": \"", std::string(3 << 20, 'x'),
+                            "\", ", manifest_.substr(1));
+      case kHostile:
+        // Some characters as JSON escapes and some as they are.
+        return absl::StrReplaceAll(
+            manifest_,
+            {{"alibi", "alibi\\u001b[2J\\u0000\\n\u009b31m\u202e\\u2067\x7f"}});
+      case kMalformed:
+        return "no manifest";
+      default:
+        return manifest_;
+    }
+  }
+
+  static void WriteProgress(const std::string& scheme, uint64_t seed,
+                            int64_t step, Writer* writer) {
     v1::EvaluateExtrapolationResponse event;
     v1::EvaluationProgress* progress = event.mutable_progress();
-    progress->set_scheme_name("rope");
+    progress->set_scheme_name(scheme);
     progress->set_seed(seed);
     progress->set_step(step);
     progress->set_step_count(400);
@@ -117,10 +170,11 @@ class FakeEvaluation final : public v1::EvaluationService::Service {
     writer->Write(event);
   }
 
-  static void WriteCell(uint64_t seed, int64_t length, Writer* writer) {
+  static void WriteCell(const std::string& scheme, uint64_t seed,
+                        int64_t length, Writer* writer) {
     v1::EvaluateExtrapolationResponse event;
     v1::EvaluationCell* cell = event.mutable_cell();
-    cell->set_scheme_name("rope");
+    cell->set_scheme_name(scheme);
     cell->set_seed(seed);
     cell->set_eval_length(length);
     (*cell->mutable_metrics())["nll"] = 1.5;

@@ -42,6 +42,9 @@ class CancellationToken {
   };
 
  private:
+  // std::mutex, because users of this header would have to link
+  // absl::synchronization otherwise, and because WaitFor() measures time with
+  // the steady clock. It guards the members below, without annotations.
   mutable std::mutex mutex_;
   std::condition_variable cancelled_changed_;
   bool cancelled_ = false;

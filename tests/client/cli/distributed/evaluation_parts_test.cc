@@ -158,6 +158,8 @@ TEST(EvaluationPartsTest, MissingCellsGiveAPartialSummary) {
       request, ran.cells, {ran.summary.manifest_json()}, true, kNow);
   ASSERT_TRUE(merged.ok()) << merged.status();
   EXPECT_TRUE(merged->partial());
+  EXPECT_EQ(merged->winner(), "");
+  EXPECT_EQ(merged->reason(), "No winner: the evaluation is partial.");
 }
 
 TEST(EvaluationPartsTest, ManifestListsTheVersionsOfTheServers) {

@@ -11,7 +11,10 @@
 namespace locus::client {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(EvaluationTableTest, ContainsMeansIntervalsGatesAndWinner) {
   const std::string text = FormatEvaluation(*ParseManifest(ManifestText()), 80);
@@ -26,15 +29,28 @@ TEST(EvaluationTableTest, ReportsMissingWinnerOnce) {
   Manifest manifest = *ParseManifest(ManifestText());
   manifest.summary.clear_winner();
   manifest.summary.set_reason("No winner: no scheme learned the task.");
-  EXPECT_THAT(
-      FormatEvaluation(manifest, 80),
-      ::testing::EndsWith("seeds\n\nNo winner: no scheme learned the task.\n"));
+  EXPECT_THAT(FormatEvaluation(manifest, 80),
+              EndsWith("seeds\n\nNo winner: no scheme learned the task.\n"));
 }
 
-TEST(EvaluationTableTest, MarksPartialResults) {
+TEST(EvaluationTableTest, PartialResultsHaveNoWinner) {
   const auto manifest = ParseManifest(absl::StrReplaceAll(
       ManifestText(), {{"\"partial\": false", "\"partial\": true"}}));
-  EXPECT_THAT(FormatEvaluation(*manifest, 80), HasSubstr("PARTIAL"));
+  const std::string text = FormatEvaluation(*manifest, 80);
+  EXPECT_THAT(text,
+              EndsWith("\n\nPARTIAL: the deadline passed or the server shut "
+                       "down; these are the finished cells.\n"
+                       "\nNo winner: the evaluation is partial.\n"));
+  // No cell is marked as the best one.
+  EXPECT_THAT(text, Not(HasSubstr("*")));
+}
+
+TEST(EvaluationTableTest, EscapesNames) {
+  const auto manifest = ParseManifest(absl::StrReplaceAll(
+      ManifestText(), {{"alibi", "ali\\u001bbi\u202e\\nrope"}}));
+  EXPECT_THAT(FormatEvaluation(*manifest, 80),
+              AllOf(HasSubstr("\nali\\u001bbi\\u202e\\u000arope  "),
+                    HasSubstr("\nWinner: ali\\u001bbi\\u202e\\u000arope\n")));
 }
 
 TEST(EvaluationTableTest, FormatsCellsAsCsv) {
@@ -44,6 +60,16 @@ TEST(EvaluationTableTest, FormatsCellsAsCsv) {
   (*cell.mutable_metrics())["nll"] = 0.5;
   EXPECT_EQ(CellsCsv({cell}),
             "scheme,seed,length,metric,value\n\"a\"\"b\",0,64,nll,0.5\n");
+}
+
+TEST(EvaluationTableTest, CsvKeepsHostileNamesInTheirField) {
+  v1::EvaluationCell cell;
+  cell.set_scheme_name("a\n\x1b");
+  cell.set_eval_length(64);
+  (*cell.mutable_metrics())["n,\"l\nl"] = 0.5;
+  EXPECT_EQ(CellsCsv({cell}),
+            "scheme,seed,length,metric,value\n"
+            "\"a\\u000a\\u001b\",0,64,\"n,\"\"l\\u000al\",0.5\n");
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ v1::CheckPropertiesResponse Response(bool broken) {
   v1::SchemeProperties* naive = response.add_results();
   naive->set_scheme_name("one_hot");
   naive->set_naive(true);
-  Add(naive, "smoothness", v1::PROPERTY_VERDICT_FAILS,
-      v1::PROMISE_ANSWER_UNSPECIFIED, false);
+  Add(naive, "smoothness", v1::PROPERTY_VERDICT_FAILS, v1::PROMISE_ANSWER_NO,
+      true);
   return response;
 }
 
@@ -47,10 +47,10 @@ rope    linear_shift  -        -         -        -
 
 Naive encodings, for comparison:
 
-ENCODING  PROPERTY    VERDICT  MEASURED  ALLOWED
-one_hot   smoothness  fails    0.25      1e-06
+ENCODING  PROPERTY    VERDICT  MEASURED  ALLOWED  PROMISED
+one_hot   smoothness  fails    0.25      1e-06    no
 
-All 2 are as promised.
+All 3 are as promised.
 )");
   EXPECT_EQ(BrokenPromises(Response(false)), 0);
 }
@@ -58,8 +58,24 @@ All 2 are as promised.
 TEST(PropertyTableTest, MarksVerdictsThatDifferFromTheDeclaration) {
   const std::string text = FormatProperties(Response(true), {});
   EXPECT_THAT(text, HasSubstr("yes       <== PROMISE BROKEN"));
-  EXPECT_THAT(text, HasSubstr("1 of 2 PROMISES BROKEN: rope uniqueness\n"));
+  EXPECT_THAT(text, HasSubstr("1 of 3 PROMISES BROKEN: rope uniqueness\n"));
   EXPECT_EQ(BrokenPromises(Response(true)), 1);
+}
+
+TEST(PropertyTableTest, EscapesNames) {
+  v1::CheckPropertiesResponse response;
+  v1::SchemeProperties* scheme = response.add_results();
+  scheme->set_scheme_name("ro\x1b[2Jpe\nnone");
+  Add(scheme, "unique\u202eness", v1::PROPERTY_VERDICT_FAILS,
+      v1::PROMISE_ANSWER_YES, false)
+      ->set_worked_case("a\u009bb\nc");
+  const std::string text = FormatProperties(response, {.details = true});
+  EXPECT_THAT(text,
+              HasSubstr("\nro\\u001b[2Jpe\\u000anone  unique\\u202eness  "));
+  EXPECT_THAT(text, HasSubstr("\nro\\u001b[2Jpe\\u000anone, unique\\u202eness: "
+                              "fails\n  a\\u009bb\\u000ac\n"));
+  EXPECT_THAT(text, HasSubstr("PROMISES BROKEN: ro\\u001b[2Jpe\\u000anone "
+                              "unique\\u202eness\n"));
 }
 
 TEST(PropertyTableTest, DetailsShowTheWorkedCases) {
