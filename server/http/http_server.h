@@ -1,41 +1,39 @@
-// The HTTP server: /metrics, /healthz and /readyz.
+// The HTTP server: connections, their limits, and the thread that serves them.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "server/http/event_loop.h"
 #include "server/http/http_limits.h"
-#include "server/net/authentication.h"
+#include "server/http/http_router.h"
+#include "server/net/tls.h"
 
 namespace locus::server {
 
-class HttpLoop;
-
-// Content of the endpoints. The functions run on the server's thread.
-struct HttpContent {
-  // Returns the body of /metrics. Called once for requests that arrive
-  // together.
-  std::function<std::string()> metrics;
-  // Returns whether /readyz succeeds.
-  std::function<bool()> is_ready;
-  // Checks the token of requests for /metrics; null if none is needed. /healthz
-  // and /readyz never need one. Must outlive the server.
-  const Authenticator* auth = nullptr;
+struct HttpServerOptions {
+  // host:port; port 0 selects a free port.
+  std::string address;
+  HttpLimits limits;
+  // Certificates; null: plaintext. If they have authorities for client
+  // certificates, routes answer 403 to clients without one, unless the route is
+  // exempt. Must outlive the server.
+  const TlsStore* tls = nullptr;
 };
 
-// Serves from Start() until destruction, on a thread of its own, so that it
-// responds under full load of the RPCs. Slow and silent clients cannot delay
-// others; HttpLimits bounds their number, time and input.
+// Serves HTTP/1.1 from Start() until destruction, on the thread of its event
+// loop, so that it responds under full load of the RPCs. No connection blocks
+// the thread: slow and silent clients cannot delay others, and HttpLimits
+// bounds their number, time and input.
 class HttpServer {
  public:
-  // `address` is host:port; port 0 selects a free port. UNAVAILABLE if it
-  // cannot be bound.
+  // UNAVAILABLE if the address cannot be bound. The server stops the loop.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
-      absl::string_view address, HttpContent content,
-      const HttpLimits& limits = {});
+      std::shared_ptr<EventLoop> loop, const HttpServerOptions& options,
+      HttpRouter router);
+  // Closes all connections and stops the loop. Handlers may still hold writers.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -44,10 +42,9 @@ class HttpServer {
   int port() const;
 
  private:
-  explicit HttpServer(HttpContent content);
-
-  const HttpContent content_;
-  std::unique_ptr<HttpLoop> loop_;
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  const std::unique_ptr<Impl> impl_;
 };
 
 }  // namespace locus::server
