@@ -1,112 +1,81 @@
-// A queue of deferred calls: FIFO, and LIFO under overload.
+// A queue of deferred calls: first in, first out, and last in, first out under
+// overload.
 //
-// FIFO is fair and leaves every call time as long as the load is moderate.
-// Under sustained overload it admits every call too late, because all of them
-// wait for nearly their whole deadline. The queue then admits the newest call
-// first, which has the most time left (adaptive LIFO: Maurer, "Fail at Scale",
-// ACM Queue 2015). It switches when at least a tenth of its calls can no longer
-// start in time, so that a few calls with hopeless deadlines change nothing for
-// the others.
+// FIFO is fair, and gives every call its turn as long as the load is moderate.
+// Under sustained overload it serves every call too late, because all of them
+// have waited for nearly all the time they have. The queue then takes the
+// newest call first, which has the most time left (adaptive LIFO: Maurer, "Fail
+// at Scale", ACM Queue 2015).
+//
+// Overload is detected as in CoDel (Nichols and Jacobson, "Controlling Queue
+// Delay", ACM Queue 2012): the delay of the oldest call must exceed a target
+// without interruption for an interval, so that bursts do not count. CoDel's
+// target is a time; here it is a share of the time that the call may wait:
+//
+//   delay = (now - arrival) / (expiry - arrival)
+//   overloaded  if  delay >= target at all times of [now - interval, now].
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <list>
-#include <map>
+#include <optional>
 
-#include "server/admission/ewma.h"
 #include "server/base/clock.h"
 
 namespace locus::server {
 
-// Entry is a type with a member `place` of type
-// AdaptiveLifoQueue<Entry>::Place. The queue does not own its entries. The
-// caller passes the time to every function. Not thread-safe.
+// Entry is a type with the members `arrival`, `expiry` (Clock::time_point) and
+// `place` (std::list<Entry*>::iterator). The queue does not own its entries.
+// The caller passes the time to every function. Not thread-safe.
 template <typename Entry>
 class AdaptiveLifoQueue {
  public:
-  using Entries = std::list<Entry*>;
   using Time = Clock::time_point;
-  using StartDeadlines = std::multimap<Time, Entry*>;
 
-  // Where an entry is in the queue.
-  struct Place {
-    typename Entries::iterator position;
-    typename StartDeadlines::iterator start_deadline;  // unless late
-    bool is_late = false;
-  };
+  AdaptiveLifoQueue(double target, double interval_seconds)
+      : target_(target), interval_seconds_(interval_seconds) {}
 
-  size_t size() const { return on_time_.size() + late_.size(); }
-  bool empty() const { return size() == 0; }
+  bool empty() const { return entries_.empty(); }
+  size_t size() const { return entries_.size(); }
+  bool overloaded() const { return overloaded_; }
 
-  // `start_by` is the time after which the entry is late. `interval_guess`
-  // starts the estimate of the seconds between two admissions.
-  void Add(Entry* entry, Time start_by, double interval_guess, Time now) {
-    if (empty()) interval_.Begin(interval_guess, now);
-    entry->place = {on_time_.insert(on_time_.end(), entry),
-                    start_deadlines_.emplace(start_by, entry), false};
+  void Add(Entry* entry) {
+    entry->place = entries_.insert(entries_.end(), entry);
   }
-  void Remove(Entry* entry) {
-    if (entry->place.is_late) {
-      late_.erase(entry->place.position);
-    } else {
-      start_deadlines_.erase(entry->place.start_deadline);
-      on_time_.erase(entry->place.position);
+  void Remove(Entry* entry) { entries_.erase(entry->place); }
+
+  // The entry that has waited longest. The queue must not be empty.
+  Entry* Oldest() const { return entries_.front(); }
+  // The entry to serve next. The queue must not be empty.
+  Entry* Next() const {
+    return overloaded_ ? entries_.back() : entries_.front();
+  }
+
+  // Decides again whether the queue is overloaded. Call it whenever an entry is
+  // taken, and from time to time.
+  void Update(Time now) {
+    if (entries_.empty() || DelayOf(*Oldest(), now) < target_) {
+      above_since_.reset();
+      overloaded_ = false;
+      return;
     }
-  }
-  // Removes an entry that is admitted, and records the admission.
-  void Admit(Entry* entry, Time now) {
-    interval_.Step(now);
-    Remove(entry);
-  }
-
-  // The entry to admit next, or null if the queue is empty. `start` is when it
-  // would start. Entries that would start too late become late for good.
-  Entry* Next(Time start) {
-    while (!start_deadlines_.empty() &&
-           start_deadlines_.begin()->first < start) {
-      Place& place = start_deadlines_.begin()->second->place;
-      start_deadlines_.erase(start_deadlines_.begin());
-      place.is_late = true;
-      late_.splice(late_.end(), on_time_, place.position);
+    if (!above_since_) above_since_ = now;
+    if (SecondsBetween(*above_since_, now) >= interval_seconds_) {
+      overloaded_ = true;
     }
-    if (on_time_.empty()) return late_.empty() ? nullptr : late_.back();
-    return IsOverloaded() ? on_time_.back() : on_time_.front();
-  }
-  // The oldest entry if it is the next to be admitted, otherwise null.
-  const Entry* OldestIfNext() const {
-    return on_time_.empty() || IsOverloaded() ? nullptr : on_time_.front();
-  }
-  // An entry for which `is_expired` holds, or null. Only the first entry of
-  // either list is examined, which has waited longest or nearly so.
-  template <typename IsExpired>
-  Entry* FindExpired(const IsExpired& is_expired) const {
-    for (const Entries* const entries : {&late_, &on_time_}) {
-      if (!entries->empty() && is_expired(*entries->front())) {
-        return entries->front();
-      }
-    }
-    return nullptr;
-  }
-
-  // The estimated wait of another entry under FIFO. If no entry was admitted
-  // for longer than the mean interval, the stall is expected to last as long
-  // again.
-  double EstimateWait(double interval_guess, Time now) const {
-    if (empty()) return interval_guess;
-    return static_cast<double>(size()) * interval_.seconds() +
-           std::max(interval_.seconds(), interval_.since_last(now));
   }
 
  private:
-  // Whether a tenth of the entries or more are late. Under FIFO the share stays
-  // near that even at twice the capacity, because late calls soon time out.
-  bool IsOverloaded() const { return 10 * late_.size() >= size(); }
+  static double DelayOf(const Entry& entry, Time now) {
+    return SecondsBetween(entry.arrival, now) /
+           SecondsBetween(entry.arrival, entry.expiry);
+  }
 
-  Entries on_time_;                 // oldest first
-  StartDeadlines start_deadlines_;  // of the entries that are on time
-  Entries late_;                    // in the order in which they became late
-  Ewma interval_;  // between admissions, while the queue is not empty
+  const double target_;
+  const double interval_seconds_;
+  std::list<Entry*> entries_;  // oldest first
+  std::optional<Time> above_since_;
+  bool overloaded_ = false;
 };
 
 }  // namespace locus::server

@@ -32,7 +32,7 @@ The contract of `locusd`: three gRPC services in the protobuf package `locus.v1`
 - **Defaults.** An unset field has the default that its comment names. A scheme parameter whose default is not zero is `optional`, so that 0 is distinct from unset.
 - **Compatibility.** Fields and methods are only added. A test compares the contract with the committed one. Servers ignore fields that they do not know.
 - **Deadlines.** Set one on every call. The server stops computing when the deadline passes or the client cancels. It rejects a call at once if the deadline would pass before the call could be served.
-- **Other services.** `grpc.health.v1.Health` (`Check` and `Watch`, for the server as a whole and for each service) and server reflection (`grpc.reflection.v1alpha`).
+- **Other services.** `grpc.health.v1.Health` (`Check` and `Watch`, for the server as a whole and for each service) and server reflection (`grpc.reflection.v1` and `v1alpha`), which also describes the `google.rpc` types of error details.
 
 ## Metadata
 
@@ -60,9 +60,43 @@ A failed call has a status code, a message of one sentence, and a `google.rpc.St
 | `CANCELLED` | `CANCELLED` | | The call was cancelled. | |
 | `INTERNAL` | `INTERNAL` | | A bug in the server. The message is generic; the server's log has the error under the request id. | |
 
-gRPC itself generates some errors, without details: `UNAUTHENTICATED` for a missing or wrong token, `UNIMPLEMENTED` for an unknown method, `RESOURCE_EXHAUSTED` for a message above `--max-message-bytes`.
+gRPC itself generates some errors, without details: `UNAUTHENTICATED` for a missing or wrong token, `UNIMPLEMENTED` for an unknown method, `RESOURCE_EXHAUSTED` for a message above `--max-message-bytes`. A client library generates `RESOURCE_EXHAUSTED` for a response above its own limit, see below.
 
 No method changes state on the server, so every call is safe to retry. Clients should retry `UNAVAILABLE` only, after the delay in `RetryInfo`; [overload.md](overload.md) describes when the server rejects calls.
+
+## Large responses
+
+gRPC clients accept messages of at most 4 MiB by default. `Encode` for 8192 positions of width 128, or `Attend` with 8 heads of 2048 queries and width 64, returns more. The call then fails in the client, while the server logs `OK`:
+
+```
+RESOURCE_EXHAUSTED: Received message larger than max (4195357 vs. 4194304)
+```
+
+This error has no details, and a retry fails in the same way. The `locus` command and the C++ client library of Locus have no limit. Other clients can raise theirs:
+
+| language | setting |
+|---|---|
+| Python | `grpc.insecure_channel(address, options=[("grpc.max_receive_message_length", -1)])` |
+| Node (`@grpc/grpc-js`) | `new Client(address, credentials, {"grpc.max_receive_message_length": -1})` |
+| Go | `grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(1 << 30))` |
+| C++ | `grpc::ChannelArguments arguments; arguments.SetMaxReceiveMessageSize(-1);` |
+
+Requests are not limited by most clients, but by `--max-message-bytes` of the server.
+
+Alternatively, fetch a table in pages. Set `sequence_length` to the length of the whole table: the rows are then bit for bit those of a single call, for every scheme.
+
+```python
+def table(stub, scheme, length, dim, page=4096):
+    rows = []
+    for start in range(0, length, page):
+        request = EncodeRequest(scheme=scheme, dim=dim, sequence_length=length)
+        request.positions.range.start = start
+        request.positions.range.count = min(page, length - start)
+        rows.append(stub.Encode(request).additive.table.data)
+    return numpy.frombuffer(b"".join(rows), "<f4").reshape(length, dim)
+```
+
+For a bias of shape [H, Tq, Tk], page over the queries, and set `key_positions` to all keys. For `Attend`, page over the queries: send a part of `q` with all of `k` and `v`, and the index of its first query as `query_offset`.
 """
 
 COMMENT = re.compile(r"//\s?(.*)")

@@ -30,7 +30,7 @@ Every option of `locusd` is a command-line flag, an environment variable, and a 
 
 Sizes accept the suffixes `KiB`, `MiB`, `GiB` and `TiB`. Booleans are `true` or `false`. An empty value is written as `--http=`.
 
-A wrong flag, an unreadable file, a broken certificate or a port in use ends the start with exit code 2 and one line that gives the reason. If TLS or token authentication is configured but cannot be set up, the server refuses to start.
+A wrong flag, an unreadable file, a certificate that is broken, expired or not yet valid, or a port in use ends the start with exit code 2 and one line that gives the reason. The exit code is 1 if the process cannot create the threads that it needs (`ulimit -u`, or `pids.max` of its cgroup). If TLS or token authentication is configured but cannot be set up, the server refuses to start.
 
 ## Options
 
