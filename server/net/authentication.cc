@@ -71,7 +71,7 @@ absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
       std::vector<std::string>{path},
       [raw = result.get()] { return raw->Reload(); });
   LOCUS_ASSIGN_OR_RETURN(Tokens tokens, result->Read());
-  const std::lock_guard lock(result->mutex_);
+  const absl::MutexLock lock(&result->mutex_);
   result->tokens_ = std::make_shared<const Tokens>(std::move(tokens));
   return result;
 }
@@ -100,7 +100,7 @@ bool Authenticator::Reload() {
   }
   WriteLog(LogLine("info", "tokens_reloaded")
                .Add("count", static_cast<int64_t>(read->size())));
-  const std::lock_guard lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   tokens_ = std::make_shared<const Tokens>(*std::move(read));
   return true;
 }
@@ -131,7 +131,7 @@ AuthVerdict Authenticator::Check(absl::string_view authorization) const {
     return AuthVerdict::kMissing;
   }
   const std::shared_ptr<const Tokens> tokens = [this] {
-    const std::lock_guard lock(mutex_);
+    const absl::MutexLock lock(&mutex_);
     return tokens_;
   }();
   const TokenHash given = HashToken(authorization);

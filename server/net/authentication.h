@@ -5,13 +5,14 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
 #include "server/config/auth_exemptions.h"
 #include "server/net/file_watcher.h"
 
@@ -61,16 +62,17 @@ class Authenticator {
   absl::StatusOr<Tokens> Read() const;
   // Replaces the tokens with those of the file. Returns false and keeps the
   // previous ones if the file is invalid.
-  bool Reload();
-  AuthVerdict Check(absl::string_view authorization) const;
+  bool Reload() ABSL_LOCKS_EXCLUDED(mutex_);
+  AuthVerdict Check(absl::string_view authorization) const
+      ABSL_LOCKS_EXCLUDED(mutex_);
   bool IsExempt(absl::string_view method_path) const;
 
   const std::string path_;
   const AuthExemptions exemptions_;
   mutable std::atomic<int64_t> missing_{0};
   mutable std::atomic<int64_t> wrong_{0};
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Tokens> tokens_;  // guarded by mutex_
+  mutable absl::Mutex mutex_;
+  std::shared_ptr<const Tokens> tokens_ ABSL_GUARDED_BY(mutex_);
   // Declared last, so that its thread ends before the other members do.
   std::unique_ptr<FileWatcher> watcher_;
 };

@@ -69,22 +69,26 @@ FileWatcher::FileWatcher(std::vector<std::string> paths,
 
 FileWatcher::~FileWatcher() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     stop_ = true;
   }
-  stopped_.notify_all();
+  stopped_.NotifyAll();
   thread_.join();
 }
 
 void FileWatcher::Run(ReloadPolicy policy) {
-  std::unique_lock lock(mutex_);
-  while (!stopped_.wait_for(lock, poll_interval_, [this] { return stop_; })) {
-    lock.unlock();
+  while (AwaitNextPoll()) {
     if (policy.ShouldReload(ReadState(), Clock::now()) && on_change_()) {
       policy.OnReloaded();
     }
-    lock.lock();
   }
+}
+
+bool FileWatcher::AwaitNextPoll() {
+  const MutexLock lock(&mutex_);
+  return !stopped_.WaitFor(
+      &mutex_, poll_interval_,
+      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stop_; });
 }
 
 std::string FileWatcher::ReadState() const {

@@ -3,14 +3,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "core/base/mutex.h"
 #include "server/base/clock.h"
 
 namespace locus::server {
@@ -59,21 +59,23 @@ class FileWatcher {
   // watcher before reading the files.
   FileWatcher(std::vector<std::string> paths, std::function<bool()> on_change,
               std::chrono::milliseconds poll_interval = kPollInterval);
-  ~FileWatcher();
+  ~FileWatcher() ABSL_LOCKS_EXCLUDED(mutex_);
   FileWatcher(const FileWatcher&) = delete;
   FileWatcher& operator=(const FileWatcher&) = delete;
 
  private:
-  void Run(ReloadPolicy policy);
+  void Run(ReloadPolicy policy) ABSL_LOCKS_EXCLUDED(mutex_);
+  // Waits for the poll interval. Returns false if the thread is to end.
+  bool AwaitNextPoll() ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns identity, size and times of all files as a string.
   std::string ReadState() const;
 
   const std::vector<std::string> paths_;
   const std::function<bool()> on_change_;
   const std::chrono::milliseconds poll_interval_;
-  std::mutex mutex_;
-  std::condition_variable stopped_;  // signals stop_
-  bool stop_ = false;                // guarded by mutex_
+  Mutex mutex_;
+  ConditionVariable stopped_;  // signals stop_
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   // Declared last, so that its thread starts when all other members exist.
   std::thread thread_;
 };

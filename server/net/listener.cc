@@ -22,8 +22,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "server/base/allocator.h"
 #include "server/base/printable.h"
 #include "server/config/address.h"
+#include "server/net/socket.h"
+#include "server/observability/log.h"
+#include "server/observability/process_metrics.h"
 
 namespace locus::server {
 namespace {
@@ -32,6 +36,12 @@ constexpr int kBacklog = 1024;
 // Delay before the next accept() if the system has no file descriptor or memory
 // left for a connection.
 constexpr std::chrono::milliseconds kAcceptRetryDelay(20);
+// Time without received bytes after which a connection is no longer checked,
+// until it receives bytes again.
+constexpr std::chrono::seconds kInactiveTime(1);
+// Log lines of closed connections: per second in the long run, and at once.
+constexpr double kLogLinesPerSecond = 1;
+constexpr double kLogLinesBurst = 20;
 
 absl::Status BindError(absl::string_view address, absl::string_view why) {
   return absl::UnavailableError(
@@ -117,7 +127,9 @@ bool IsTransient(int error) {
 
 }  // namespace
 
-Listener::Listener(int max_connections) : max_connections_(max_connections) {}
+Listener::Listener(int max_connections)
+    : max_connections_(max_connections),
+      log_lines_(kLogLinesPerSecond, kLogLinesBurst, Clock::now()) {}
 
 absl::StatusOr<std::unique_ptr<Listener>> Listener::Bind(
     absl::string_view address, int max_connections) {
@@ -214,8 +226,9 @@ absl::Status Listener::Listen(int socket) {
   return absl::OkStatus();
 }
 
-void Listener::Start(OnConnection on_connection) {
+void Listener::Start(OnConnection on_connection, ConnectionGuard* guard) {
   on_connection_ = std::move(on_connection);
+  guard_ = guard;
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.fd = wake_;
@@ -237,12 +250,14 @@ void Listener::Stop() {
   socket_path_.clear();
   for (const int socket : sockets_) close(socket);
   sockets_.clear();
-  for (const int duplicate : duplicates_) close(duplicate);
-  duplicates_.clear();
 }
 
 Listener::~Listener() {
   Stop();
+  for (const auto& [duplicate, connection] : connections_) {
+    if (connection.guarded != nullptr) guard_->Remove(*connection.guarded);
+    close(duplicate);
+  }
   if (poll_ >= 0) close(poll_);
   if (wake_ >= 0) close(wake_);
 }
@@ -250,16 +265,21 @@ Listener::~Listener() {
 void Listener::Run() {
   epoll_event events[64];
   while (true) {
-    const int count = epoll_wait(poll_, events, std::size(events), -1);
+    const int count = epoll_wait(poll_, events, std::size(events),
+                                 CheckTimeout(Clock::now()));
     for (int i = 0; i < count; ++i) {
       const int fd = events[i].data.fd;
       if (fd == wake_) return;
-      if (duplicates_.contains(fd)) {
-        OnClosed(fd);
-      } else {
+      if (!connections_.contains(fd)) {
         Accept(fd);
+      } else if (events[i].events == EPOLLIN) {
+        Activate(fd, connections_.find(fd)->second, Clock::now());
+      } else {
+        OnClosed(fd);
       }
     }
+    const auto now = Clock::now();
+    if (CheckTimeout(now) == 0) CheckConnections(now);
   }
 }
 
@@ -270,6 +290,11 @@ void Listener::Accept(int listening) {
     if (errno != EAGAIN && errno != EWOULDBLOCK && !IsTransient(errno)) {
       std::this_thread::sleep_for(kAcceptRetryDelay);
     }
+    return;
+  }
+  if (guard_ != nullptr &&
+      !guard_->MayConnect(PeerOf(connection), Clock::now())) {
+    close(connection);
     return;
   }
   if (open_ >= max_connections_ || !WatchForClose(connection)) {
@@ -284,25 +309,138 @@ void Listener::Accept(int listening) {
 bool Listener::WatchForClose(int connection) {
   const int duplicate = fcntl(connection, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return false;
+  Connection watched;
+  watched.peer = PeerOf(connection);
+  if (guard_ != nullptr && !watched.peer.empty()) {
+    watched.guarded = guard_->Add(watched.peer, Clock::now());
+  }
   epoll_event event{};
   event.events = 0;  // epoll always reports EPOLLHUP and EPOLLERR
   event.data.fd = duplicate;
   if (epoll_ctl(poll_, EPOLL_CTL_ADD, duplicate, &event) != 0) {
+    if (watched.guarded != nullptr) guard_->Remove(*watched.guarded);
     close(duplicate);
     return false;
   }
-  duplicates_.insert(duplicate);
+  const std::lock_guard lock(mutex_);
+  Connection& added =
+      connections_.emplace(duplicate, std::move(watched)).first->second;
+  if (added.guarded != nullptr) Activate(duplicate, added, Clock::now());
   ++open_;
   return true;
 }
 
 void Listener::OnClosed(int duplicate) {
-  duplicates_.erase(duplicate);
   // close() alone would not remove it from epoll while another descriptor of
   // the socket is open.
   epoll_ctl(poll_, EPOLL_CTL_DEL, duplicate, nullptr);
+  std::erase(active_, duplicate);
+  const std::lock_guard lock(mutex_);
+  const auto found = connections_.find(duplicate);
+  if (found->second.guarded != nullptr) guard_->Remove(*found->second.guarded);
+  connections_.erase(found);
   close(duplicate);
   --open_;
+}
+
+int Listener::CloseConnection(absl::string_view peer) {
+  const std::lock_guard lock(mutex_);
+  int count = 0;
+  for (const auto& [duplicate, connection] : connections_) {
+    if (connection.peer == peer) count += ShutDown(duplicate);
+  }
+  return count;
+}
+
+int Listener::CloseAll() {
+  const std::lock_guard lock(mutex_);
+  int count = 0;
+  for (const auto& [duplicate, connection] : connections_) {
+    count += ShutDown(duplicate);
+  }
+  return count;
+}
+
+int Listener::CheckTimeout(Clock::time_point now) const {
+  if (guard_ == nullptr ||
+      (connections_.empty() && !guard_->expects_freed_memory())) {
+    return -1;
+  }
+  const auto next =
+      active_.empty() ? next_sweep_ : std::min(next_check_, next_sweep_);
+  return static_cast<int>(std::max<int64_t>(
+      0, std::chrono::ceil<std::chrono::milliseconds>(next - now).count()));
+}
+
+void Listener::SetEvents(int duplicate, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = duplicate;
+  epoll_ctl(poll_, EPOLL_CTL_MOD, duplicate, &event);
+}
+
+void Listener::Activate(int duplicate, Connection& connection,
+                        Clock::time_point now) {
+  if (active_.empty()) next_check_ = now + kCheckInterval;
+  active_.push_back(duplicate);
+  connection.is_active = true;
+  connection.received_at = now;
+  SetEvents(duplicate, 0);
+}
+
+void Listener::CheckConnections(Clock::time_point now) {
+  next_check_ = now + kCheckInterval;
+  std::erase_if(active_, [&](int duplicate) {
+    Connection& connection = connections_.find(duplicate)->second;
+    CheckConnection(duplicate, connection, now);
+    if (now - connection.received_at < kInactiveTime) return false;
+    connection.is_active = false;
+    SetEvents(duplicate, EPOLLIN);
+    return true;
+  });
+  if (now >= next_sweep_) {
+    next_sweep_ = now + kSweepInterval;
+    for (auto& [duplicate, connection] : connections_) {
+      if (connection.is_active || connection.guarded == nullptr) continue;
+      CheckConnection(duplicate, connection, now);
+      if (connection.received_at == now) Activate(duplicate, connection, now);
+    }
+  }
+  CheckMemory(now);
+}
+
+void Listener::CheckConnection(int duplicate, Connection& connection,
+                               Clock::time_point now) {
+  const GuardedConnection::Reports reports = connection.guarded->TakeReports();
+  const auto bytes = SocketBytesOf(duplicate);
+  if (!bytes) return;
+  if (bytes->received != connection.received_bytes) {
+    connection.received_bytes = bytes->received;
+    connection.received_at = now;
+  }
+  const auto reason = guard_->Check(*connection.guarded, reports, *bytes, now);
+  if (!reason) return;
+  ShutDown(duplicate);
+  LogClosed(*connection.guarded, *reason, now);
+}
+
+void Listener::CheckMemory(Clock::time_point now) {
+  const int64_t resident = ResidentBytes();
+  if (const auto connection = guard_->CheckMemory(resident, now)) {
+    CloseConnection(connection->peer());
+    LogClosed(*connection, CloseReason::kMemory, now);
+  }
+  if (guard_->ShouldTrim(resident, now)) TrimFreedMemory();
+}
+
+void Listener::LogClosed(const GuardedConnection& connection,
+                         CloseReason reason, Clock::time_point now) {
+  if (!log_lines_.Take(now)) return;
+  WriteLog(
+      LogLine("warning", "connection_closed")
+          .Add("peer", connection.peer())
+          .Add("reason", NameOf(reason))
+          .Add("unaccounted_bytes", guard_->unaccounted_bytes(connection)));
 }
 
 }  // namespace locus::server

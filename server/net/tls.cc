@@ -8,11 +8,13 @@
 
 #include <chrono>
 #include <ctime>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "core/base/status.h"
 #include "server/base/printable.h"
 #include "server/observability/log.h"
@@ -54,7 +56,7 @@ absl::StatusOr<std::vector<X509Ptr>> ParseCertificates(
              PEM_read_bio_X509(source.get(), nullptr, NoPassword, nullptr)) {
     certificates.emplace_back(one);
   }
-  const unsigned long error = ERR_peek_last_error();
+  const auto error = ERR_peek_last_error();
   ERR_clear_error();
   const bool at_end = ERR_GET_LIB(error) == ERR_LIB_PEM &&
                       ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
@@ -95,11 +97,49 @@ bool IsAcceptedByOpenSsl(const std::vector<X509Ptr>& chain, EVP_PKEY* key) {
   return accepted;
 }
 
-// Returns the expiry in seconds since 1970, or 0 if it cannot be parsed.
-int64_t NotAfter(const X509& certificate) {
-  std::tm end{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &end) != 1) return 0;
-  return timegm(&end);
+int64_t SecondsSince1970(std::chrono::system_clock::time_point time) {
+  return std::chrono::floor<std::chrono::seconds>(time.time_since_epoch())
+      .count();
+}
+
+// Returns the time in seconds since 1970, or nullopt if it cannot be parsed.
+std::optional<int64_t> ParseTime(const ASN1_TIME* time) {
+  std::tm parts{};
+  if (ASN1_TIME_to_tm(time, &parts) != 1) return std::nullopt;
+  return timegm(&parts);
+}
+
+// Formats a time as RFC 3339 in UTC, with seconds.
+std::string FormatTime(int64_t seconds) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixSeconds(seconds),
+                          absl::UTCTimeZone());
+}
+
+// Returns the expiry of the certificate in seconds since 1970. Fails if the
+// certificate is expired or not yet valid.
+absl::StatusOr<int64_t> CheckValidity(
+    const std::string& path, const X509& certificate,
+    std::chrono::system_clock::time_point now) {
+  const auto begin = ParseTime(X509_get0_notBefore(&certificate));
+  const auto end = ParseTime(X509_get0_notAfter(&certificate));
+  ERR_clear_error();
+  if (!begin.has_value() || !end.has_value()) {
+    return FileError("--tls-cert", path,
+                     "holds a certificate whose validity cannot be parsed");
+  }
+  const int64_t seconds = SecondsSince1970(now);
+  if (seconds > *end) {
+    return FileError(
+        "--tls-cert", path,
+        absl::StrCat("holds a certificate that expired at ", FormatTime(*end)));
+  }
+  if (seconds < *begin) {
+    return FileError(
+        "--tls-cert", path,
+        absl::StrCat("holds a certificate that is not valid before ",
+                     FormatTime(*begin)));
+  }
+  return *end;
 }
 
 // Returns the SHA-256 of a certificate in hexadecimal.
@@ -119,19 +159,18 @@ absl::StatusOr<std::string> Read(absl::string_view flag,
       absl::StrCat(flag, ": ", content.status().message()));
 }
 
-// Logs a certificate, as a warning if it has expired.
-void LogIdentity(absl::string_view event, const TlsIdentity& identity) {
-  const int64_t now = std::chrono::duration_cast<std::chrono::seconds>(
-                          std::chrono::system_clock::now().time_since_epoch())
-                          .count();
-  WriteLog(LogLine(identity.not_after_seconds > now ? "info" : "warning", event)
+void LogIdentity(absl::string_view event, const TlsIdentity& identity,
+                 std::chrono::system_clock::time_point now) {
+  WriteLog(LogLine("info", event)
                .Add("sha256", identity.fingerprint)
-               .Add("valid_seconds", identity.not_after_seconds - now));
+               .Add("valid_seconds",
+                    identity.not_after_seconds - SecondsSince1970(now)));
 }
 
 }  // namespace
 
-absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsFiles& files) {
+absl::StatusOr<TlsIdentity> ReadTlsIdentity(
+    const TlsFiles& files, std::chrono::system_clock::time_point now) {
   TlsIdentity identity;
   LOCUS_ASSIGN_OR_RETURN(identity.certificate,
                          Read("--tls-cert", files.certificate));
@@ -152,6 +191,8 @@ absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsFiles& files) {
         "holds a certificate that OpenSSL does not serve; its key or "
         "digest may be too weak");
   }
+  LOCUS_ASSIGN_OR_RETURN(identity.not_after_seconds,
+                         CheckValidity(files.certificate, *chain[0], now));
   if (!files.client_ca.empty()) {
     LOCUS_ASSIGN_OR_RETURN(identity.client_ca,
                            Read("--tls-client-ca", files.client_ca));
@@ -159,7 +200,6 @@ absl::StatusOr<TlsIdentity> ReadTlsIdentity(const TlsFiles& files) {
                                             identity.client_ca)
                               .status());
   }
-  identity.not_after_seconds = NotAfter(*chain[0]);
   identity.fingerprint = Fingerprint(*chain[0]);
   return identity;
 }
@@ -171,27 +211,29 @@ absl::StatusOr<std::unique_ptr<TlsStore>> TlsStore::Open(
   if (!files.client_ca.empty()) paths.push_back(files.client_ca);
   store->watcher_ = std::make_unique<FileWatcher>(
       paths, [raw = store.get()] { return raw->Reload(); });
-  LOCUS_ASSIGN_OR_RETURN(TlsIdentity identity, ReadTlsIdentity(files));
-  LogIdentity("certificate", identity);
-  const std::lock_guard lock(store->mutex_);
+  const auto now = std::chrono::system_clock::now();
+  LOCUS_ASSIGN_OR_RETURN(TlsIdentity identity, ReadTlsIdentity(files, now));
+  LogIdentity("certificate", identity, now);
+  const absl::MutexLock lock(&store->mutex_);
   store->current_ = std::make_shared<const TlsIdentity>(std::move(identity));
   return store;
 }
 
 std::shared_ptr<const TlsIdentity> TlsStore::Current() const {
-  const std::lock_guard lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   return current_;
 }
 
 bool TlsStore::Reload() {
-  absl::StatusOr<TlsIdentity> read = ReadTlsIdentity(files_);
+  const auto now = std::chrono::system_clock::now();
+  absl::StatusOr<TlsIdentity> read = ReadTlsIdentity(files_, now);
   if (!read.ok()) {
     WriteLog(LogLine("error", "certificate_rejected")
                  .Add("error", read.status().message()));
     return false;
   }
-  LogIdentity("certificate_reloaded", *read);
-  const std::lock_guard lock(mutex_);
+  LogIdentity("certificate_reloaded", *read, now);
+  const absl::MutexLock lock(&mutex_);
   current_ = std::make_shared<const TlsIdentity>(*std::move(read));
   return true;
 }

@@ -45,6 +45,22 @@ TEST_F(AuthenticatorTest, AllowsExactlyTheTokensOfTheFile) {
   EXPECT_EQ((*auth)->rejected(AuthVerdict::kWrong), 2);
 }
 
+// RFC 9110 allows several spaces between the scheme and the token, and optional
+// white space around the value of a header field.
+TEST_F(AuthenticatorTest, IgnoresWhiteSpaceAroundTheToken) {
+  const auto auth = Authenticator::Open(File(kToken), {});
+  ASSERT_TRUE(auth.ok()) << auth.status();
+  const auto check = [&](absl::string_view value) {
+    return (*auth)->CheckCall("/locus.v1.EncodingService/Encode", value);
+  };
+  EXPECT_EQ(check(absl::StrCat("Bearer   ", kToken)), AuthVerdict::kAllowed);
+  EXPECT_EQ(check(absl::StrCat("Bearer ", kToken, " ")), AuthVerdict::kAllowed);
+  EXPECT_EQ(check(absl::StrCat("Bearer \t", kToken, "\t ")),
+            AuthVerdict::kAllowed);
+  EXPECT_EQ(check("Bearer  \t "), AuthVerdict::kMissing);
+  EXPECT_EQ(check("Bearer 01234567 89abcdef"), AuthVerdict::kWrong);
+}
+
 TEST_F(AuthenticatorTest, ExemptsWholeServices) {
   const auto auth = Authenticator::Open(File(kToken), {.health = true});
   ASSERT_TRUE(auth.ok());
@@ -56,8 +72,21 @@ TEST_F(AuthenticatorTest, ExemptsWholeServices) {
   EXPECT_FALSE(allowed("/grpc.health.v1.HealthX/Check"));
   EXPECT_FALSE(allowed("grpc.health.v1.Health/Check"));
   EXPECT_FALSE(allowed("/x/grpc.health.v1.Health/Check"));
+  EXPECT_FALSE(allowed("/grpc.reflection.v1.ServerReflection/x"));
   EXPECT_FALSE(allowed("/grpc.reflection.v1alpha.ServerReflection/x"));
   EXPECT_EQ((*auth)->CheckMetrics(""), AuthVerdict::kMissing);
+}
+
+TEST_F(AuthenticatorTest, ExemptsAllVersionsOfReflection) {
+  const auto auth = Authenticator::Open(File(kToken), {.reflection = true});
+  ASSERT_TRUE(auth.ok());
+  for (const char* const path :
+       {"/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+        "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"}) {
+    EXPECT_EQ((*auth)->CheckCall(path, ""), AuthVerdict::kAllowed) << path;
+  }
+  EXPECT_EQ((*auth)->CheckCall("/grpc.health.v1.Health/Check", ""),
+            AuthVerdict::kMissing);
 }
 
 TEST(ParseTokensTest, ErrorsNameTheLineButNotItsText) {

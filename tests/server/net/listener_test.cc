@@ -1,43 +1,23 @@
 #include "server/net/listener.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
-#include <functional>
+#include <cerrno>
+#include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "server/admission/memory_budget.h"
+#include "server/net/connection_guard.h"
+#include "server/net/socket.h"
+#include "tests/server/net/socket_testing.h"
 
 namespace locus::server {
 namespace {
-
-// Waits until `condition` holds; false after ten seconds.
-bool Await(const std::function<bool()>& condition) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-  while (!condition()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::yield();
-  }
-  return true;
-}
-
-int ConnectTo(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)),
-            0);
-  return fd;
-}
 
 TEST(ListenerTest, CountsConnectionsUntilTheyAreShutDown) {
   const auto listener = Listener::Bind("127.0.0.1:0", 2);
@@ -75,6 +55,99 @@ TEST(ListenerTest, ClosesConnectionsAboveTheLimit) {
   (*listener)->Stop();
   ASSERT_EQ(accepted.size(), 1u);
   for (const int fd : {first, second, accepted[0]}) close(fd);
+}
+
+// Whether the peer of `client` has closed the connection.
+bool IsClosed(int client) {
+  char byte = 0;
+  return recv(client, &byte, 1, MSG_DONTWAIT) == 0 ||
+         (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+// A listener with two connections, whose owner does nothing with them.
+class OpenConnectionsTest : public testing::Test {
+ protected:
+  void Open(ConnectionGuard* guard) {
+    auto listener = Listener::Bind("127.0.0.1:0", 2);
+    ASSERT_TRUE(listener.ok()) << listener.status();
+    listener_ = *std::move(listener);
+    listener_->Start(
+        [this](int, int connection) {
+          accepted_.push_back(connection);
+          ++count_;
+        },
+        guard);
+    for (int i = 0; i < 2; ++i) {
+      clients_.push_back(ConnectTo(listener_->port()));
+      ASSERT_TRUE(Await([&] { return count_ == i + 1; }));
+    }
+  }
+  void TearDown() override {
+    listener_->Stop();
+    for (const int fd : clients_) close(fd);
+    for (const int fd : accepted_) close(fd);
+  }
+
+  const MemoryBudget budget_{int64_t{1} << 30};
+  ConnectionGuard guard_{{.max_streams = 1}, &budget_};
+  std::unique_ptr<Listener> listener_;
+  std::atomic<int> count_{0};
+  std::vector<int> accepted_;
+  std::vector<int> clients_;
+};
+
+TEST_F(OpenConnectionsTest, CloseConnectionClosesThatOfThePeer) {
+  Open(nullptr);
+  EXPECT_EQ(listener_->CloseConnection("ipv4:127.0.0.1:1"), 0);
+  EXPECT_EQ(listener_->CloseConnection(PeerOf(accepted_[1])), 1);
+  EXPECT_TRUE(Await([&] { return listener_->open_connections() == 1; }));
+  EXPECT_TRUE(IsClosed(clients_[1]));
+  EXPECT_FALSE(IsClosed(clients_[0]));
+}
+
+TEST_F(OpenConnectionsTest, CloseAllWorksAfterStop) {
+  Open(nullptr);
+  listener_->Stop();
+  EXPECT_FALSE(IsClosed(clients_[0]));
+  EXPECT_EQ(listener_->CloseAll(), 2);
+  EXPECT_TRUE(IsClosed(clients_[0]));
+  EXPECT_TRUE(IsClosed(clients_[1]));
+}
+
+TEST_F(OpenConnectionsTest, ClosesConnectionsAsTheGuardSays) {
+  Open(&guard_);
+  const std::string peer = PeerOf(accepted_[0]);
+  const auto unknown = guard_.Find("");
+  EXPECT_NE(guard_.Find(peer), unknown);
+  std::vector<char> bytes(1 << 16);
+  EXPECT_TRUE(Await([&] {
+    send(clients_[0], bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    recv(accepted_[0], bytes.data(), bytes.size(), MSG_DONTWAIT);
+    return guard_.closed(CloseReason::kBytes) == 1;
+  }));
+  EXPECT_TRUE(Await([&] { return listener_->open_connections() == 1; }));
+  EXPECT_TRUE(IsClosed(clients_[0]));
+  EXPECT_FALSE(IsClosed(clients_[1]));
+  EXPECT_EQ(guard_.Find(peer), unknown);
+  // The address has to wait before it may connect again.
+  const int again = ConnectTo(listener_->port());
+  EXPECT_TRUE(Await([&] { return guard_.closed(CloseReason::kBackoff) == 1; }));
+  EXPECT_TRUE(Await([&] { return IsClosed(again); }));
+  close(again);
+}
+
+TEST_F(OpenConnectionsTest, ChecksAConnectionThatWasIdle) {
+  Open(&guard_);
+  // Becomes active, and inactive again after a second.
+  ASSERT_EQ(write(clients_[0], "x", 1), 1);
+  usleep(1'500'000);
+  const auto connection = guard_.Find(PeerOf(accepted_[0]));
+  for (int i = 0; i < 4001; ++i) {
+    connection->OnCallArrived(0);
+    connection->OnCallEnded(CallEnd::kUnknownMethod, Clock::duration());
+  }
+  ASSERT_EQ(write(clients_[0], "x", 1), 1);
+  EXPECT_TRUE(Await([&] { return guard_.closed(CloseReason::kResets) == 1; }));
 }
 
 TEST(ListenerTest, ReportsWhyBindFailed) {
