@@ -1,26 +1,38 @@
 // locusd: runs the server until SIGTERM or SIGINT.
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/status.h"
 #include "server/base/version.h"
 #include "server/config/command_line.h"
 #include "server/config/sd_notify.h"
+#include "server/config/stop_signals.h"
+#include "server/config/system_resources.h"
 #include "server/observability/log.h"
 #include "server/server.h"
 
 namespace locus::server {
 namespace {
 
-// Exit status if the server cannot start.
+// Exit codes if the server cannot start: for lack of a resource of the system,
+// which another attempt may find, or for a wrong flag, an invalid file or a
+// port in use.
+constexpr int kExhausted = 1;
 constexpr int kStartError = 2;
+// Time from a stop signal to the end of the process, in addition to the grace
+// period: for responses to be sent, and for connections and threads to end.
+constexpr std::chrono::seconds kStopTime(3);
 // Max time for which the start and the exit wait for their log line to be
 // written. A reader of standard error that is blocked delays neither for
 // longer.
@@ -47,27 +59,77 @@ void RaiseDescriptorLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-sigset_t StopSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  return signals;
+// Writes a line to standard error without the log's thread, which could not be
+// created. Drops the line if the reader is blocked.
+void WriteDirectly(const std::string& line) {
+  pollfd target = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&target, 1, static_cast<int>(kErrorFlushTime.count())) <= 0) return;
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, line.data(), line.size());
 }
 
 int Fail(const absl::Status& status) {
-  WriteLogText(absl::StrCat("locusd: ", status.message(), "\n"));
-  FlushLog(kErrorFlushTime);
-  return kStartError;
+  const std::string line = absl::StrCat("locusd: ", status.message(), "\n");
+  try {
+    WriteLogText(line);
+    FlushLog(kErrorFlushTime);
+  } catch (const std::system_error&) {
+    WriteDirectly(line);
+  }
+  return absl::IsResourceExhausted(status) ? kExhausted : kStartError;
+}
+
+// Creates the thread that writes the log, so that later lines cannot fail.
+absl::Status StartLog() {
+  try {
+    FlushLog(std::chrono::milliseconds(0));
+  } catch (const std::system_error& error) {
+    return ThreadCreationError(error);
+  }
+  return absl::OkStatus();
+}
+
+void LogTimeout() {
+  WriteLog(LogLine("error", "stop_timeout"));
+  FlushLog(kFlushTime);
+}
+
+void ReportReady(const ServerOptions& options, const Server& server) {
+  WriteLog(LogLine("info", "ready")
+               .Add("version", Version())
+               .Add("commit", Commit())
+               .Add("listen", options.listen)
+               .Add("grpc_port", server.grpc_port())
+               .Add("http", options.http)
+               .Add("http_port", server.http_port()));
+  FlushLog(kFlushTime);
+  SdNotify("READY=1");
+}
+
+// Runs the server until a stop signal, which may arrive during the start.
+absl::Status Serve(const ServerOptions& options, StopSignals& signals) {
+  LOCUS_ASSIGN_OR_RETURN(const std::unique_ptr<Server> server,
+                         Server::Start(options));
+  signals.OnStarted(kStopTime +
+                    std::chrono::duration_cast<std::chrono::nanoseconds>(
+                        std::chrono::duration<double>(options.grace_seconds)));
+  if (!signals.is_received()) ReportReady(options, *server);
+  const int received = signals.Await();
+  WriteLog(LogLine("info", "draining").Add("signal", received));
+  SdNotify("STOPPING=1\nSTATUS=Finishing the calls in flight.");
+  server->Shutdown();
+  WriteLog(LogLine("info", "stopped"));
+  FlushLog(kFlushTime);
+  return absl::OkStatus();
 }
 
 int Main(const std::vector<std::string>& arguments) {
   OpenStandardStreams();
   RaiseDescriptorLimit();
   std::signal(SIGPIPE, SIG_IGN);
-  // All threads inherit this mask, so the signals stay pending until sigwait().
-  const sigset_t stop_signals = StopSignals();
-  pthread_sigmask(SIG_BLOCK, &stop_signals, nullptr);
+  const auto signals = StopSignals::Install({.on_timeout = LogTimeout});
+  if (!signals.ok()) return Fail(signals.status());
+  if (const absl::Status log = StartLog(); !log.ok()) return Fail(log);
 
   const auto command = ParseCommandLine(arguments, ProcessEnvironment());
   if (!command.ok()) return Fail(command.status());
@@ -75,28 +137,8 @@ int Main(const std::vector<std::string>& arguments) {
     std::fputs(command->text->c_str(), stdout);
     return 0;
   }
-  const auto server = Server::Start(command->options);
-  if (!server.ok()) return Fail(server.status());
-  WriteLog(LogLine("info", "ready")
-               .Add("version", Version())
-               .Add("commit", Commit())
-               .Add("listen", command->options.listen)
-               .Add("grpc_port", (*server)->grpc_port())
-               .Add("http", command->options.http)
-               .Add("http_port", (*server)->http_port()));
-  FlushLog(kFlushTime);
-  SdNotify("READY=1");
-
-  int received = 0;
-  sigwait(&stop_signals, &received);
-  // A second signal terminates the process at once.
-  pthread_sigmask(SIG_UNBLOCK, &stop_signals, nullptr);
-  WriteLog(LogLine("info", "draining").Add("signal", received));
-  SdNotify("STOPPING=1\nSTATUS=Finishing the calls in flight.");
-  (*server)->Shutdown();
-  WriteLog(LogLine("info", "stopped"));
-  FlushLog(kFlushTime);
-  return 0;
+  const absl::Status served = Serve(command->options, **signals);
+  return served.ok() ? 0 : Fail(served);
 }
 
 }  // namespace

@@ -2,15 +2,16 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <initializer_list>
 #include <limits>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -18,18 +19,24 @@
 #include "absl/synchronization/mutex.h"
 #include "core/base/status.h"
 #include "server/base/allocator.h"
+#include "server/config/system_resources.h"
 #include "server/config/validate.h"
 #include "server/evaluation/executor.h"
 #include "server/evaluation/runner.h"
+#include "server/http/event_loop.h"
+#include "server/http/http_endpoints.h"
 #include "server/http/http_server.h"
+#include "server/http/openmetrics.h"
 #include "server/net/authentication.h"
 #include "server/net/credentials.h"
+#include "server/net/delayed_close.h"
 #include "server/net/listener.h"
 #include "server/net/tls.h"
 #include "server/observability/log.h"
 #include "server/rpc/health.h"
+#include "server/rpc/reflection.h"
+#include "server/rpc/rpc_server.h"
 #include "server/rpc/server_state.h"
-#include "server/rpc/unary_server.h"
 #include "server/services/attention_service.h"
 #include "server/services/encoding_service.h"
 #include "server/services/evaluation_service.h"
@@ -37,16 +44,6 @@
 namespace locus::server {
 namespace {
 
-// gRPC's thread limit in addition to one thread per evaluation. Suffices for
-// evaluations that are being rejected and for streams of reflection, which
-// block a thread each. At the limit, gRPC itself answers RESOURCE_EXHAUSTED,
-// without a retry delay.
-constexpr int kSpareThreads = 1024;
-// HTTP/2 flow-control window of a stream until its message is read: the bytes
-// that a client may send before the call is admitted. Larger messages take
-// another round trip. The HTTP/2 default of 64 KiB wastes time on bytes of
-// rejected calls (docs/adr/0002-defer-calls-before-reading.md).
-constexpr int kUnreadWindowBytes = 16'384;
 // Max duration of a handshake; gRPC's default is two minutes.
 constexpr int kHandshakeMilliseconds = 20'000;
 // Idle time after which a connection is probed with a ping; gRPC's default is
@@ -58,6 +55,22 @@ constexpr int kMinPingMilliseconds = 10'000;
 // are sent, Watch streams end, and calls that clients sent before they received
 // GOAWAY are rejected with UNAVAILABLE.
 constexpr std::chrono::milliseconds kDrainTail(1000);
+// Time for gRPC to cancel the remaining calls and to tell their clients, before
+// all connections are closed.
+constexpr std::chrono::milliseconds kCloseDelay(300);
+
+// Threads that must be available once the server's own threads and those of
+// gRPC exist: for ports, and for threads that gRPC adds while it runs.
+constexpr int kMinFreeThreads = 16;
+
+// Returns the max number of threads that gRPC creates when it starts: an event
+// engine with a thread per processor, timers, executors, and the synchronous
+// server. gRPC aborts or hangs if it cannot create them.
+int GrpcStartThreads() {
+  constexpr long kMaxEventEngineThreads = 32;
+  return 8 + static_cast<int>(std::min(sysconf(_SC_NPROCESSORS_CONF),
+                                       kMaxEventEngineThreads));
+}
 
 // Settings of the whole process.
 void PrepareProcess() {
@@ -73,8 +86,14 @@ void PrepareProcess() {
     // Logs of gRPC and protobuf are not JSON, and contain peers and paths.
     gpr_set_log_function([](gpr_log_func_args*) {});
     google::protobuf::SetLogHandler(nullptr);
-    grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   });
+}
+
+// Returns the max number of threads that the server creates: compute threads of
+// calls and of evaluations, workers, pollers, evaluations, listener, HTTP and
+// file watchers.
+int OwnThreads(const ServerOptions& options) {
+  return 6 * options.threads + 2 * options.max_evaluations + 8;
 }
 
 // Sets a time limit of gRPC, which is in milliseconds. 0 means no limit.
@@ -85,13 +104,11 @@ void SetSeconds(const char* argument, double seconds,
                              : static_cast<int>(std::max(1.0, seconds * 1000)));
 }
 
-std::vector<const UnaryMethod*> UnaryMethods(
+std::vector<const Method*> MethodsOf(
     std::initializer_list<const Service*> services) {
-  std::vector<const UnaryMethod*> methods;
+  std::vector<const Method*> methods;
   for (const Service* const service : services) {
-    for (const UnaryMethod& method : service->unary_methods()) {
-      methods.push_back(&method);
-    }
+    for (const Method& method : service->methods()) methods.push_back(&method);
   }
   return methods;
 }
@@ -110,25 +127,28 @@ class Server::Impl {
         attention_(&state_),
         evaluation_(&state_, &executor_, std::move(make_evaluation)),
         health_({"", EncodingService::kName, AttentionService::kName,
-                 EvaluationService::kName}),
-        unary_(&state_, UnaryMethods({&encoding_, &attention_, &evaluation_})) {
+                 EvaluationService::kName},
+                &state_.connections),
+        reflection_({EncodingService::kName, AttentionService::kName,
+                     EvaluationService::kName, Health::kName}),
+        rpc_(&state_, MethodsOf({&encoding_, &attention_, &evaluation_})) {
     state_.metrics.AddGauge(
         "locus_deferred_calls",
         "Calls queued with their message unread until there is capacity.",
-        [this] { return unary_.deferred(); });
+        [this] { return rpc_.scheduler().deferred(); });
     for (const CostClass cost_class : kCostClasses) {
       const prometheus::Labels labels = {
           {"cost_class", std::string(NameOf(cost_class))}};
       state_.metrics.AddGauge(
-          "locus_queued_calls", "Calls that wait for a slot.",
-          [this, cost_class] { return state_.limiter.queued(cost_class); },
+          "locus_queued_calls", "Calls that wait for a worker.",
+          [this, cost_class] { return rpc_.scheduler().ready(cost_class); },
           labels);
       state_.metrics.AddGauge(
-          "locus_computing_calls", "Calls that hold a slot.",
-          [this, cost_class] { return state_.limiter.computing(cost_class); },
+          "locus_computing_calls", "Calls that compute.",
+          [this, cost_class] { return rpc_.scheduler().computing(cost_class); },
           labels);
     }
-    state_.metrics.AddGauge("locus_slots", "Compute slots of each cost class.",
+    state_.metrics.AddGauge("locus_slots", "Compute slots.",
                             [this] { return state_.options.threads; });
     state_.metrics.AddGauge(
         "locus_memory_reserved_bytes", "Memory that calls have reserved.",
@@ -139,6 +159,14 @@ class Server::Impl {
     state_.metrics.AddGauge("locus_evaluations_in_progress",
                             "Running evaluations.",
                             [this] { return executor_.running(); });
+    const char* const open_streams =
+        "Open streams of health watches and of server reflection.";
+    state_.metrics.AddGauge("locus_open_streams", open_streams,
+                            [this] { return health_.open_watches(); },
+                            {{"service", Health::kName}});
+    state_.metrics.AddGauge("locus_open_streams", open_streams,
+                            [this] { return reflection_.open_streams(); },
+                            {{"service", "grpc.reflection"}});
     state_.metrics.AddCounter(
         "locus_log_lines_dropped_total",
         "Log lines lost because standard error was blocked, full or closed.",
@@ -146,9 +174,15 @@ class Server::Impl {
   }
   ~Impl() { Shutdown(); }
 
+  // The threads come first: the constructor and StartGrpc() create nearly all
+  // of them, and StartListening() binds the port and reports SERVING only if
+  // there can be more.
   absl::Status Start() {
+    LOCUS_RETURN_IF_ERROR(OpenTls());
     LOCUS_RETURN_IF_ERROR(OpenTokens());
     LOCUS_RETURN_IF_ERROR(StartGrpc());
+    LOCUS_RETURN_IF_ERROR(CheckThreadsAvailable(kMinFreeThreads));
+    LOCUS_RETURN_IF_ERROR(StartListening());
     return StartHttp();
   }
 
@@ -170,51 +204,63 @@ class Server::Impl {
   absl::Status StartGrpc() {
     const ServerOptions& options = state_.options;
     grpc::ServerBuilder builder;
-    builder.RegisterService(&encoding_);
-    builder.RegisterService(&attention_);
-    builder.RegisterService(&evaluation_);
     builder.RegisterService(&health_);
+    reflection_.Register(&builder);
     if (!options.listen.empty()) {
-      LOCUS_RETURN_IF_ERROR(PrepareListening());
+      credentials_ = MakeServerCredentials(tls_.get(), auth_.get());
       acceptor_ = builder.experimental().AddExternalConnectionAcceptor(
           grpc::ServerBuilder::experimental_type::ExternalConnectionType::
               FROM_FD,
           credentials_);
     }
     SetLimits(&builder);
-    unary_.AddQueues(&builder);
+    rpc_.Register(&builder);
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {
       return absl::InternalError("gRPC cannot start the server");
     }
-    health_.Start(unary_.first_queue());
-    unary_.Start();
+    health_.Start(rpc_.first_queue());
+    reflection_.Start(rpc_.first_queue());
+    rpc_.Start();
+    return absl::OkStatus();
+  }
+
+  // Opens the certificates of both ports. An error ends the start: if TLS or
+  // tokens are configured but cannot be set up, the server does not run.
+  absl::Status OpenTls() {
+    const ServerOptions& options = state_.options;
+    if (options.tls_cert.empty()) return absl::OkStatus();
+    LOCUS_ASSIGN_OR_RETURN(
+        tls_, TlsStore::Open(
+                  {options.tls_cert, options.tls_key, options.tls_client_ca}));
+    state_.metrics.AddGauge(
+        "locus_tls_certificate_not_after_seconds",
+        "Expiry of the server's certificate, in seconds since 1970.", [this] {
+          return static_cast<double>(tls_->Current()->not_after_seconds);
+        });
+    return absl::OkStatus();
+  }
+
+  // Binds the address, if there is one, reports SERVING, and accepts
+  // connections.
+  absl::Status StartListening() {
+    const ServerOptions& options = state_.options;
+    if (!options.listen.empty()) {
+      LOCUS_ASSIGN_OR_RETURN(
+          listener_, Listener::Bind(options.listen, options.max_connections));
+      AddConnectionMetrics();
+    }
     health_.SetServing(true);
     if (listener_ != nullptr) {
-      listener_->Start([this](int listening, int connection) {
+      const auto accept = [this](int listening, int connection) {
         grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters
             parameters;
         parameters.listener_fd = listening;
         parameters.fd = connection;
         acceptor_->HandleNewConnection(&parameters);
-      });
+      };
+      listener_->Start(accept, &state_.connections);
     }
-    return absl::OkStatus();
-  }
-
-  // Opens the certificates and binds the address. An error ends the start: if
-  // TLS or tokens are configured but cannot be set up, the server does not run.
-  absl::Status PrepareListening() {
-    const ServerOptions& options = state_.options;
-    if (!options.tls_cert.empty()) {
-      LOCUS_ASSIGN_OR_RETURN(tls_,
-                             TlsStore::Open({options.tls_cert, options.tls_key,
-                                             options.tls_client_ca}));
-    }
-    credentials_ = MakeServerCredentials(tls_.get(), auth_.get());
-    LOCUS_ASSIGN_OR_RETURN(
-        listener_, Listener::Bind(options.listen, options.max_connections));
-    AddConnectionMetrics();
     return absl::OkStatus();
   }
 
@@ -229,12 +275,13 @@ class Server::Impl {
         "locus_connections_rejected_total",
         "Connections closed because --max-connections was reached.",
         [this] { return listener_->rejected_connections(); });
-    if (tls_ == nullptr) return;
-    metrics.AddGauge(
-        "locus_tls_certificate_not_after_seconds",
-        "Expiry of the server's certificate, in seconds since 1970.", [this] {
-          return static_cast<double>(tls_->Current()->not_after_seconds);
-        });
+    for (const CloseReason reason : kCloseReasons) {
+      metrics.AddCounter(
+          "locus_connections_closed_total",
+          "Connections closed because of what their peers sent.",
+          [this, reason] { return state_.connections.closed(reason); },
+          {{"reason", std::string(NameOf(reason))}});
+    }
   }
 
   absl::Status OpenTokens() {
@@ -291,43 +338,54 @@ class Server::Impl {
     grpc::ResourceQuota quota("locusd");
     // Limits the bytes of messages that gRPC has received and not delivered.
     quota.Resize(options.memory_budget_bytes);
-    quota.SetMaxThreads(options.max_evaluations + kSpareThreads);
     builder->SetResourceQuota(quota);
-    // gRPC's synchronous API serves streams only, so one completion queue
-    // suffices.
-    builder->SetSyncServerOption(grpc::ServerBuilder::SyncServerOption::NUM_CQS,
-                                 1);
   }
 
   absl::Status StartHttp() {
     if (state_.options.http.empty()) return absl::OkStatus();
-    auto http =
-        HttpServer::Start(state_.options.http,
-                          {.metrics = [this] { return state_.metrics.Text(); },
-                           .is_ready = [this] { return !state_.draining; },
-                           .auth = auth_.get()});
-    if (!http.ok()) return http.status();
-    http_ = *std::move(http);
+    LOCUS_ASSIGN_OR_RETURN(const std::shared_ptr<EventLoop> loop,
+                           EventLoop::Start());
+    HttpRouter router;
+    AddOperatorEndpoints(
+        {.metrics =
+             [this](MetricsFormat format) {
+               return format == MetricsFormat::kOpenMetrics
+                          ? SerializeOpenMetrics(state_.metrics.Collect())
+                          : state_.metrics.Text();
+             },
+         .is_ready = [this] { return !state_.drain.draining; },
+         .auth = auth_.get()},
+        loop, &router);
+    LOCUS_ASSIGN_OR_RETURN(
+        http_, HttpServer::Start(
+                   loop, {.address = state_.options.http, .tls = tls_.get()},
+                   std::move(router)));
     return absl::OkStatus();
   }
 
   // Waits for calls in flight with the server's own counter, because gRPC's
   // Shutdown() would also wait for Watch streams of health, which do not end.
   void Drain() {
-    state_.draining = true;
+    state_.drain.draining = true;
+    rpc_.scheduler().StartDraining();
     health_.SetServing(false);
+    reflection_.Drain();
     const auto grace = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::duration<double>(state_.options.grace_seconds));
     const auto start = std::chrono::steady_clock::now();
-    state_.evaluations_end = StopBefore(start + grace, start);
+    state_.drain.evaluations_end = StopBefore(start + grace, start);
     // Deferred calls are rejected; calls in flight are finished.
-    unary_.WaitForNoneDeferred(start + grace);
-    const bool done = state_.calls.WaitForNone(start + grace);
+    rpc_.scheduler().WaitForNoneDeferred(start + grace);
+    const bool done = state_.drain.calls.WaitForNone(start + grace);
     if (listener_ != nullptr) listener_->Stop();
-    const auto now = std::chrono::system_clock::now();
-    server_->Shutdown(done ? now + kDrainTail : now);
-    server_->Wait();
-    unary_.Shutdown();
+    const auto tail = done ? kDrainTail : std::chrono::milliseconds(0);
+    {
+      const DelayedClose closing(listener_.get(), tail + kCloseDelay);
+      server_->Shutdown(std::chrono::system_clock::now() + tail);
+      server_->Wait();
+    }
+    rpc_.Shutdown();
+    LogCallsNotLogged(state_.call_log);
   }
 
   ServerState state_;
@@ -336,7 +394,8 @@ class Server::Impl {
   AttentionService attention_;
   EvaluationService evaluation_;
   Health health_;
-  UnaryServer unary_;
+  Reflection reflection_;  // outlives the pollers
+  RpcServer rpc_;
   std::unique_ptr<TlsStore> tls_;
   std::unique_ptr<Authenticator> auth_;
   std::unique_ptr<Listener> listener_;
@@ -360,10 +419,17 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const ServerOptions& options, MakeEvaluation make_evaluation) {
   LOCUS_RETURN_IF_ERROR(Validate(options));
   PrepareProcess();
-  auto impl =
-      std::make_unique<Impl>(WithDefaults(options), std::move(make_evaluation));
-  LOCUS_RETURN_IF_ERROR(impl->Start());
-  return std::unique_ptr<Server>(new Server(std::move(impl)));
+  const ServerOptions resolved = WithDefaults(options);
+  // Before anything starts gRPC, which hangs if it lacks threads.
+  LOCUS_RETURN_IF_ERROR(CheckThreadsAvailable(
+      OwnThreads(resolved) + GrpcStartThreads() + kMinFreeThreads));
+  try {
+    auto impl = std::make_unique<Impl>(resolved, std::move(make_evaluation));
+    LOCUS_RETURN_IF_ERROR(impl->Start());
+    return std::unique_ptr<Server>(new Server(std::move(impl)));
+  } catch (const std::system_error& error) {
+    return ThreadCreationError(error);
+  }
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

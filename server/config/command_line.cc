@@ -112,15 +112,16 @@ const std::vector<Flag>& Flags() {
       MakeFlag("listen", &O::listen,
                "address for RPCs: host:port or unix:/path [127.0.0.1:50051]"),
       MakeFlag("http", &O::http,
-               "address for /metrics, /healthz and /readyz; empty: not served "
-               "[127.0.0.1:9464]"),
+               "address for /metrics, /livez, /healthz and /readyz; empty: not "
+               "served [127.0.0.1:9464]"),
       MakeFlag("tls-cert", &O::tls_cert,
-               "certificate chain (PEM); reloaded when the file changes"),
+               "certificate chain (PEM) of both ports; reloaded when the file "
+               "changes"),
       MakeFlag("tls-key", &O::tls_key,
                "private key of --tls-cert (PEM, without a password)"),
       MakeFlag("tls-client-ca", &O::tls_client_ca,
                "certificate authorities (PEM); clients must present a "
-               "certificate issued by one of them"),
+               "certificate issued by one of them, except for HTTP probes"),
       MakeFlag("auth-tokens", &O::auth_tokens,
                "file with bearer tokens, one per line; every call must present "
                "one of them"),

@@ -85,7 +85,8 @@ std::string ManualPage(const std::vector<FlagHelp>& flags,
       "\"\n.SH NAME\nlocusd \\- positional encodings and attention as a "
       "service\n.SH SYNOPSIS\n\\fBlocusd\\fR [\\fIOPTION\\fR]...\n"
       ".SH DESCRIPTION\nServes locus.v1, grpc.health.v1 and reflection over "
-      "gRPC, and /metrics, /healthz and /readyz over HTTP. On SIGTERM it "
+      "gRPC, and /metrics, /livez, /healthz and /readyz over HTTP. On SIGTERM "
+      "it "
       "finishes the calls in flight and exits with status 0. An invalid flag "
       "or an address in use ends it with status 2.\n.SH OPTIONS\n");
   for (const FlagHelp& flag : flags) {

@@ -14,15 +14,15 @@ struct ServerOptions {
   // Address for RPCs: host:port or unix:/path. Port 0 selects a free port. If
   // empty, only the in-process channel is served.
   std::string listen = "127.0.0.1:50051";
-  // Address for /metrics, /healthz and /readyz; not served if empty.
+  // Address for /metrics, /livez, /healthz and /readyz; not served if empty.
   std::string http = "127.0.0.1:9464";
 
-  // Files of the certificate chain and its private key (PEM). If empty, RPCs
-  // use plaintext.
+  // Files of the certificate chain and its private key (PEM), for RPCs and
+  // HTTP. If empty, both use plaintext.
   std::string tls_cert;
   std::string tls_key;
   // File of certificate authorities (PEM). If set, clients must present a
-  // certificate issued by one of them.
+  // certificate issued by one of them, except for probes over HTTP.
   std::string tls_client_ca;
 
   // File of bearer tokens, one per line. If set, every call must present one.

@@ -2,20 +2,28 @@
 
 #include <sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <fstream>
+#include <latch>
 #include <limits>
+#include <memory>
 #include <sstream>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "server/base/clock.h"
 
 namespace locus::server {
 namespace {
@@ -90,7 +98,56 @@ double ReadCpuMax(const std::string& path) {
   return quota / period;
 }
 
+// A thread that exists until Join().
+class ProbeThread {
+ public:
+  ProbeThread()
+      : thread_([this] {
+          id_ = static_cast<pid_t>(syscall(SYS_gettid));
+          end_.wait();
+        }) {}
+
+  // Waits until the thread no longer counts towards the limits of the process.
+  // That is a moment later than std::thread::join() returns.
+  void Join() {
+    constexpr std::chrono::seconds kMaxWait(1);
+    end_.count_down();
+    thread_.join();
+    const auto end = Clock::now() + kMaxWait;
+    while (syscall(SYS_tgkill, getpid(), id_.load(), 0) == 0 &&
+           Clock::now() < end) {
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  std::latch end_{1};
+  std::atomic<pid_t> id_ = 0;
+  // Declared last, so that its thread starts when all other members exist.
+  std::thread thread_;
+};
+
 }  // namespace
+
+absl::Status ThreadCreationError(const std::system_error& error) {
+  return absl::ResourceExhaustedError(absl::StrCat(
+      "cannot create a thread: ", error.code().message(),
+      "; raise the limit of processes (ulimit -u) or lower --threads"));
+}
+
+absl::Status CheckThreadsAvailable(int count) {
+  absl::Status status;
+  std::vector<std::unique_ptr<ProbeThread>> threads;
+  try {
+    for (int i = 0; i < count; ++i) {
+      threads.push_back(std::make_unique<ProbeThread>());
+    }
+  } catch (const std::system_error& error) {
+    status = ThreadCreationError(error);
+  }
+  for (const auto& thread : threads) thread->Join();
+  return status;
+}
 
 int64_t CgroupMemoryLimit(const std::string& proc_cgroup,
                           const std::string& root) {
@@ -142,6 +199,10 @@ int MaxConnections() {
   const auto descriptors =
       static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMaxDescriptors));
   return std::max(1, (descriptors - kReservedDescriptors) / 2);
+}
+
+int DescriptorsFor(int connections) {
+  return kReservedDescriptors + 2 * connections;
 }
 
 int DefaultMaxConnections() {

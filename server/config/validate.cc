@@ -22,6 +22,9 @@ constexpr double kMaxQueueSeconds = 86400;
 constexpr int kMaxEvaluations = 64;
 constexpr double kMaxEvaluationFlops = 1e21;
 constexpr int kMaxConnections = 1'000'000;
+// A server whose descriptors allow fewer connections does not start, unless
+// --max-connections asks for few.
+constexpr int kMinDefaultConnections = 16;
 // gRPC stores these times as milliseconds in 32 bits.
 constexpr double kMaxConnectionSeconds = 86400 * 20;
 constexpr int kMaxStreams = 1'000'000;
@@ -62,7 +65,8 @@ absl::Status ValidateSecurity(const ServerOptions& options) {
     return RequiresFlag("--auth-exempt", "--auth-tokens");
   }
   if (!tokens || options.allow_plaintext_tokens) return absl::OkStatus();
-  if (!tls && !IsLocalAddress(options.listen)) {
+  if (tls) return absl::OkStatus();
+  if (!IsLocalAddress(options.listen)) {
     return absl::InvalidArgumentError(
         "--auth-tokens: other machines would send tokens to --listen in "
         "plaintext; set --tls-cert and --tls-key, or "
@@ -71,10 +75,9 @@ absl::Status ValidateSecurity(const ServerOptions& options) {
   if (!exempt->metrics && !IsLocalAddress(options.http)) {
     return absl::InvalidArgumentError(
         "--auth-tokens: other machines would send tokens to --http in "
-        "plaintext; set --auth-exempt=metrics, or --http to a loopback "
-        "address, "
-        "or --allow-plaintext-tokens=true if another layer encrypts the "
-        "traffic");
+        "plaintext; set --tls-cert and --tls-key, or --auth-exempt=metrics, or "
+        "--http to a loopback address, or --allow-plaintext-tokens=true if "
+        "another layer encrypts the traffic");
   }
   return absl::OkStatus();
 }
@@ -98,6 +101,14 @@ absl::Status Validate(const ServerOptions& options) {
         absl::StrCat("--max-connections is ", options.max_connections,
                      "; the file descriptors of the process (ulimit -n) allow ",
                      MaxConnections()));
+  }
+  if (!options.listen.empty() && options.max_connections == 0 &&
+      DefaultMaxConnections() < kMinDefaultConnections) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the file descriptors of the process (ulimit -n) allow only ",
+        DefaultMaxConnections(), " connections; raise the limit to at least ",
+        DescriptorsFor(kMinDefaultConnections),
+        ", or set --max-connections to at most ", DefaultMaxConnections()));
   }
   for (const auto& [flag, value] :
        {std::pair{"--max-connection-idle-seconds",

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 
 namespace locus::server {
 
@@ -23,66 +24,73 @@ class BoundedQueue {
   // Appends an item; blocks until there is room for it. An item heavier than
   // the maximum is accepted when the queue is empty. Returns false if there is
   // no room within the timeout, or the queue is closed.
-  bool Push(T item, int64_t weight, std::chrono::milliseconds timeout) {
-    std::unique_lock lock(mutex_);
+  bool Push(T item, int64_t weight, std::chrono::milliseconds timeout)
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
     ++blocked_pushes_;
-    const bool has_room = changed_.wait_for(lock, timeout, [&] {
-      return closed_ || items_.empty() || weight_ + weight <= max_weight_;
-    });
+    const bool has_room = changed_.WaitFor(
+        &mutex_, timeout, [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+          return closed_ || items_.empty() || weight_ + weight <= max_weight_;
+        });
     --blocked_pushes_;
     if (closed_ || !has_room) return false;
     weight_ += weight;
     items_.push_back({std::move(item), weight});
-    changed_.notify_all();
+    changed_.NotifyAll();
     return true;
   }
 
   // Blocks until Pop() would return at once. Returns false if that is not the
   // case within the timeout.
-  bool Await(std::chrono::milliseconds timeout) const {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, timeout,
-                             [&] { return finished_ || !items_.empty(); });
+  bool Await(std::chrono::milliseconds timeout) const
+      ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    return changed_.WaitFor(&mutex_, timeout,
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                              return finished_ || !items_.empty();
+                            });
   }
 
   // Removes the first item; blocks until there is one. Returns nullopt once the
   // queue is finished and empty.
-  std::optional<T> Pop() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return finished_ || !items_.empty(); });
+  std::optional<T> Pop() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
+    changed_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+      return finished_ || !items_.empty();
+    });
     if (items_.empty()) return std::nullopt;
     Entry entry = std::move(items_.front());
     items_.pop_front();
     weight_ -= entry.weight;
-    changed_.notify_all();
+    changed_.NotifyAll();
     return std::move(entry.item);
   }
 
   // Declares that no further item will be pushed.
-  void Finish() {
-    const std::lock_guard lock(mutex_);
+  void Finish() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
     finished_ = true;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
 
   // Declares that no further item is wanted: discards the queued items, and
   // makes all pushes fail, including those that are blocked. Pop() still blocks
   // until Finish().
-  void Close() {
-    const std::lock_guard lock(mutex_);
+  void Close() ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
     closed_ = true;
     items_.clear();
     weight_ = 0;
-    changed_.notify_all();
+    changed_.NotifyAll();
   }
-  bool closed() const {
-    const std::lock_guard lock(mutex_);
+  bool closed() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
     return closed_;
   }
 
   // The number of threads that are blocked in Push(). For tests.
-  int blocked_pushes() const {
-    const std::lock_guard lock(mutex_);
+  int blocked_pushes() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    const MutexLock lock(&mutex_);
     return blocked_pushes_;
   }
 
@@ -93,14 +101,13 @@ class BoundedQueue {
   };
 
   const int64_t max_weight_;
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  // All members below are guarded by mutex_.
-  std::deque<Entry> items_;
-  int64_t weight_ = 0;
-  int blocked_pushes_ = 0;
-  bool finished_ = false;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  mutable ConditionVariable changed_;
+  std::deque<Entry> items_ ABSL_GUARDED_BY(mutex_);
+  int64_t weight_ ABSL_GUARDED_BY(mutex_) = 0;
+  int blocked_pushes_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool finished_ ABSL_GUARDED_BY(mutex_) = false;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace locus::server

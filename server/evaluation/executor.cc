@@ -40,7 +40,7 @@ absl::StatusOr<EvaluationExecutor::Slot> EvaluationExecutor::Enter() {
         "request", "max_evaluations",
         "max_evaluations is 0, so this server runs no evaluations");
   }
-  const std::lock_guard lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   if (running_ >= max_running_) {
     return Reject(
         RejectReason::kEvaluations,
@@ -52,12 +52,12 @@ absl::StatusOr<EvaluationExecutor::Slot> EvaluationExecutor::Enter() {
 }
 
 void EvaluationExecutor::Leave() {
-  const std::lock_guard lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   --running_;
 }
 
 int EvaluationExecutor::running() const {
-  const std::lock_guard lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   return running_;
 }
 

@@ -1,8 +1,8 @@
 // Threads for evaluations, at a priority below that of all other calls.
 //
 // An evaluation computes for minutes on every thread that it gets, and must not
-// make short calls slower. It therefore has its own thread pool, takes no slot
-// of the ConcurrencyLimiter, and runs at the lowest priority: SCHED_IDLE on
+// make short calls slower. It therefore has its own thread pool, takes no
+// worker of the Scheduler, and runs at the lowest priority: SCHED_IDLE on
 // Linux, or niceness 19 where that is not permitted. A thread of a short call
 // that wakes up preempts it at once. The pool leaves one processor free, if
 // there are several. The drawback is that a server that is busy with short
@@ -10,9 +10,9 @@
 // docs/adr/0008-background-evaluations.md has the measurements.
 #pragma once
 
-#include <mutex>
-
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "core/parallel/thread_pool.h"
 
 namespace locus::server {
@@ -45,10 +45,10 @@ class EvaluationExecutor {
 
   // Takes a slot without waiting. UNAVAILABLE if `max_running` evaluations run;
   // RESOURCE_EXHAUSTED (limit `max_evaluations`) if `max_running` is 0.
-  absl::StatusOr<Slot> Enter();
+  absl::StatusOr<Slot> Enter() ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The number of slots in use.
-  int running() const;
+  int running() const ABSL_LOCKS_EXCLUDED(mutex_);
 
   // The thread that starts parallel work on the pool takes part in it, and must
   // therefore call ApplyPriority() first.
@@ -57,13 +57,13 @@ class EvaluationExecutor {
   void ApplyPriority() const;
 
  private:
-  void Leave();
+  void Leave() ABSL_LOCKS_EXCLUDED(mutex_);
 
   const int max_running_;
   const Priority priority_;
   ThreadPool pool_;
-  mutable std::mutex mutex_;
-  int running_ = 0;
+  mutable absl::Mutex mutex_;
+  int running_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace locus::server

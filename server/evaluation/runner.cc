@@ -108,7 +108,10 @@ absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state,
                                                 RpcScope& call,
                                                 const Evaluation& evaluation,
                                                 ResponseStream<Event>& stream) {
-  const RpcScope::ComputeTimer timer(&call);
+  const Clock::time_point start = Clock::now();
+  const absl::Cleanup count_time = [&] {
+    call.record().AddComputeTime(Clock::now() - start);
+  };
   BoundedQueue<Event> queue(kMaxQueuedBytes);
   QueueSink sink(&call, &queue, &state.metrics);
   const auto stop_time = StopBefore(call.deadline(), Clock::now());
@@ -116,7 +119,8 @@ absl::StatusOr<EvaluationSummary> RunEvaluation(ServerState& state,
     if (queue.closed()) {
       return absl::CancelledError("the call was cancelled");
     }
-    if (Clock::now() < std::min(stop_time, state.evaluations_end.load())) {
+    if (Clock::now() <
+        std::min(stop_time, state.drain.evaluations_end.load())) {
       return absl::OkStatus();
     }
     return absl::DeadlineExceededError("the evaluation ran out of time");

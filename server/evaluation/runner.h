@@ -8,9 +8,9 @@
 #include "locus/v1/evaluation.pb.h"
 #include "server/evaluation/evaluation.h"
 #include "server/evaluation/executor.h"
+#include "server/rpc/method.h"
 #include "server/rpc/rpc_scope.h"
 #include "server/rpc/server_state.h"
-#include "server/rpc/stream_call.h"
 
 namespace locus::server {
 

@@ -43,41 +43,43 @@ LogWriter::LogWriter(const Options& options)
 
 LogWriter::~LogWriter() {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     stop_ = true;
   }
-  wake_.notify_all();
+  wake_.NotifyAll();
   thread_.join();
 }
 
 void LogWriter::Append(std::string line) {
   bool wake = false;
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(&mutex_);
     dropped_lines_ += ring_.Push(std::move(line));
     wake = is_idle_;
   }
-  if (wake) wake_.notify_one();
+  if (wake) wake_.NotifyOne();
 }
 
 bool LogWriter::Flush(std::chrono::milliseconds timeout) {
-  std::unique_lock lock(mutex_);
+  const MutexLock lock(&mutex_);
   const int64_t end = ring_.end();
   ++flushes_;
-  wake_.notify_one();
-  const bool done = progress_.wait_for(
-      lock, timeout, [this, end] { return FirstPending() >= end; });
+  wake_.NotifyOne();
+  const bool done = progress_.WaitFor(
+      &mutex_, timeout, [this, end]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+        return FirstPending() >= end;
+      });
   --flushes_;
   return done;
 }
 
 int64_t LogWriter::dropped_lines() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return dropped_lines_;
 }
 
 bool LogWriter::is_stopping() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(&mutex_);
   return stop_;
 }
 
@@ -87,27 +89,32 @@ int64_t LogWriter::FirstPending() const {
 
 void LogWriter::Run() {
   BlockSignals();
-  std::unique_lock lock(mutex_);
-  while (AwaitLines(lock)) {
+  mutex_.Lock();
+  while (AwaitLines()) {
     first_written_ = ring_.begin();
     is_writing_ = true;
     const std::string lines = ring_.Pop(kMaxWriteBytes);
-    lock.unlock();
+    mutex_.Unlock();
     const int64_t lost = Write(lines);
-    lock.lock();
+    mutex_.Lock();
     is_writing_ = false;
     dropped_lines_ += lost;
-    progress_.notify_all();
+    progress_.NotifyAll();
   }
+  mutex_.Unlock();
 }
 
-bool LogWriter::AwaitLines(std::unique_lock<std::mutex>& lock) {
+bool LogWriter::AwaitLines() {
   if (ring_.empty()) {
-    wake_.wait_for(lock, kCollectTime,
-                   [this] { return stop_ || flushes_ > 0; });
+    wake_.WaitFor(&mutex_, kCollectTime,
+                  [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                    return stop_ || flushes_ > 0;
+                  });
   }
   is_idle_ = true;
-  wake_.wait(lock, [this] { return stop_ || !ring_.empty(); });
+  wake_.Wait(&mutex_, [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    return stop_ || !ring_.empty();
+  });
   is_idle_ = false;
   return !stop_;
 }

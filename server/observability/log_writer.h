@@ -3,12 +3,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <thread>
 
+#include "absl/base/thread_annotations.h"
+#include "core/base/mutex.h"
 #include "server/observability/log_ring.h"
 
 namespace locus::server {
@@ -40,52 +40,52 @@ class LogWriter {
   explicit LogWriter(const Options& options);
   // Ends the thread. Lines that are not written yet are dropped; call Flush()
   // first to keep them.
-  ~LogWriter();
+  ~LogWriter() ABSL_LOCKS_EXCLUDED(mutex_);
   LogWriter(const LogWriter&) = delete;
   LogWriter& operator=(const LogWriter&) = delete;
 
   // Queues a line, which ends with its only newline. If the ring is full, its
   // oldest lines are dropped. Never waits for the descriptor.
-  void Append(std::string line);
+  void Append(std::string line) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Waits until all lines appended so far are written or dropped, for at most
   // `timeout`. Returns false if the timeout has passed.
-  bool Flush(std::chrono::milliseconds timeout);
+  bool Flush(std::chrono::milliseconds timeout) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // Returns the number of lines that were dropped: displaced from the full
   // ring, or lost because write() failed.
-  int64_t dropped_lines() const;
+  int64_t dropped_lines() const ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:
-  void Run();
+  void Run() ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits for lines in the ring. Returns false if the thread is to end.
-  bool AwaitLines(std::unique_lock<std::mutex>& lock);
+  bool AwaitLines() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Writes the lines and returns the number of lines that could not be written
   // completely.
-  int64_t Write(const std::string& lines);
+  int64_t Write(const std::string& lines) ABSL_LOCKS_EXCLUDED(mutex_);
   // Waits until the descriptor is writable or has an error, which write() will
   // report. Returns false if the thread is to end.
-  bool AwaitWritable() const;
-  bool is_stopping() const;
+  bool AwaitWritable() const ABSL_LOCKS_EXCLUDED(mutex_);
+  bool is_stopping() const ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the number of the oldest line that is neither written nor dropped.
-  // Requires mutex_.
-  int64_t FirstPending() const;
+  int64_t FirstPending() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const int fd_;
   // Whether the last byte written is inside of a line, because write() failed
   // before the end of the line. Used by the writer's thread only.
   bool is_inside_line_ = false;
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;      // wakes the writer's thread
-  std::condition_variable progress_;  // wakes Flush()
-  // All members below are guarded by mutex_.
-  LogRing ring_;
-  int64_t dropped_lines_ = 0;
-  bool is_writing_ = false;
-  int64_t first_written_ = 0;  // the first line of the write, if is_writing_
-  bool is_idle_ = false;       // the writer waits for a line
-  int flushes_ = 0;            // threads in Flush()
-  bool stop_ = false;
+  mutable Mutex mutex_;
+  ConditionVariable wake_;      // wakes the writer's thread
+  ConditionVariable progress_;  // wakes Flush()
+  LogRing ring_ ABSL_GUARDED_BY(mutex_);
+  int64_t dropped_lines_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool is_writing_ ABSL_GUARDED_BY(mutex_) = false;
+  // The first line of the write, if is_writing_.
+  int64_t first_written_ ABSL_GUARDED_BY(mutex_) = 0;
+  // Whether the writer waits for a line.
+  bool is_idle_ ABSL_GUARDED_BY(mutex_) = false;
+  int flushes_ ABSL_GUARDED_BY(mutex_) = 0;  // threads in Flush()
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
   // Declared last, so that its thread starts when all other members exist.
   std::thread thread_;
 };

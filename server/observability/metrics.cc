@@ -171,7 +171,7 @@ std::vector<prometheus::MetricFamily> Metrics::CollectCallbackCounters() const {
   return families;
 }
 
-std::string Metrics::Text() const {
+std::vector<prometheus::MetricFamily> Metrics::Collect() const {
   for (const CallbackGauge& gauge : callback_gauges_) {
     gauge.gauge->Set(gauge.value());
   }
@@ -182,8 +182,12 @@ std::string Metrics::Text() const {
   for (prometheus::MetricFamily& family : CollectProcessMetrics()) {
     families.push_back(std::move(family));
   }
+  return families;
+}
+
+std::string Metrics::Text() const {
   std::ostringstream text;
-  prometheus::TextSerializer().Serialize(text, families);
+  prometheus::TextSerializer().Serialize(text, Collect());
   return text.str();
 }
 

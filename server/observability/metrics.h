@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "server/admission/concurrency_limiter.h"
+#include "server/admission/policy.h"
 #include "server/admission/rejection.h"
 
 namespace locus::server {
@@ -82,8 +82,9 @@ class Metrics {
                   std::function<int64_t()> value,
                   const prometheus::Labels& labels = {});
 
-  // Returns all metrics, including those of the process, in the Prometheus text
-  // format.
+  // Returns all metrics, including those of the process.
+  std::vector<prometheus::MetricFamily> Collect() const;
+  // Returns the same in the Prometheus text format.
   std::string Text() const;
 
  private:

@@ -55,6 +55,15 @@ bool IsZero(absl::string_view text) {
 
 }  // namespace
 
+int64_t MetadataBytes(const grpc::ServerContextBase& context) {
+  constexpr size_t kFieldBytes = 32;
+  size_t bytes = 0;
+  for (const auto& [key, value] : context.client_metadata()) {
+    bytes += key.size() + value.size() + kFieldBytes;
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 std::string RequestIdOf(const grpc::ServerContext& context) {
   const absl::string_view given = Metadata(context, "x-request-id");
   return IsRequestId(given) ? std::string(given) : RandomId();

@@ -1,8 +1,9 @@
-// Metadata that clients send: request ids and trace contexts.
+// Metadata that clients send: request ids, trace contexts and sizes.
 #pragma once
 
 #include <grpcpp/server_context.h>
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -17,5 +18,9 @@ bool IsRequestId(absl::string_view text);
 // The client's traceparent if it is valid (W3C Trace Context), otherwise empty.
 std::string TraceparentOf(const grpc::ServerContext& context);
 bool IsTraceparent(absl::string_view text);
+
+// Returns the size of the metadata as HTTP/2 counts it for
+// SETTINGS_MAX_HEADER_LIST_SIZE: 32 bytes per field more than its text.
+int64_t MetadataBytes(const grpc::ServerContextBase& context);
 
 }  // namespace locus::server

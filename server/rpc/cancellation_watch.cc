@@ -1,6 +1,10 @@
 #include "server/rpc/cancellation_watch.h"
 
+#include <grpc/support/time.h>
+
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace locus::server {
 namespace {
@@ -9,17 +13,22 @@ constexpr std::chrono::milliseconds kTransportPollInterval(1);
 
 }  // namespace
 
-CancellationWatch::CancellationWatch(grpc::ServerContext* context)
-    : context_(context) {
-  const auto now = Clock::now();
-  // A deadline in the far future would overflow the sum below.
-  constexpr auto kFar = std::chrono::hours(24 * 365);
-  const auto left = context->deadline() - std::chrono::system_clock::now();
-  deadline_ = left > kFar
-                  ? Clock::time_point::max()
-                  : now + std::chrono::duration_cast<Clock::duration>(left);
-  next_poll_ = now;
+Clock::time_point DeadlineOf(const grpc::ServerContext& context,
+                             Clock::time_point now) {
+  // Conversions to std::chrono overflow for deadlines in the far future.
+  constexpr int64_t kFarSeconds = int64_t{365} * 24 * 3600;
+  const gpr_timespec left = gpr_time_sub(
+      gpr_convert_clock_type(context.raw_deadline(), GPR_CLOCK_REALTIME),
+      gpr_now(GPR_CLOCK_REALTIME));
+  if (left.tv_sec > kFarSeconds) return Clock::time_point::max();
+  return now + std::chrono::seconds(std::max(left.tv_sec, -kFarSeconds)) +
+         std::chrono::nanoseconds(left.tv_nsec);
 }
+
+CancellationWatch::CancellationWatch(grpc::ServerContext* context)
+    : context_(context),
+      deadline_(DeadlineOf(*context, Clock::now())),
+      next_poll_(Clock::now()) {}
 
 absl::Status CancellationWatch::Check() {
   const auto now = Clock::now();
@@ -29,10 +38,12 @@ absl::Status CancellationWatch::Check() {
   }
   // Only one thread polls the transport at a time; the others use the last
   // known result.
-  if (std::unique_lock lock(mutex_, std::try_to_lock);
-      lock.owns_lock() && now >= next_poll_) {
-    next_poll_ = now + kTransportPollInterval;
-    if (context_->IsCancelled()) cancelled_ = true;
+  if (mutex_.TryLock()) {
+    if (now >= next_poll_) {
+      next_poll_ = now + kTransportPollInterval;
+      if (context_->IsCancelled()) cancelled_ = true;
+    }
+    mutex_.Unlock();
   }
   if (cancelled_) return absl::CancelledError("the call was cancelled");
   return absl::OkStatus();

@@ -6,6 +6,7 @@
 
 #include <grpcpp/completion_queue.h>
 
+#include <atomic>
 #include <memory>
 
 namespace locus::server {
@@ -18,14 +19,26 @@ class CompletionTag {
   // that polls the queue, and may delete the object that contains the tag.
   virtual void Proceed(bool ok) = 0;
 
-  // Converts to and from the pointer that gRPC stores.
-  void* tag() { return this; }
+  // Converts to the pointer that gRPC stores. Call it right before the
+  // operation starts.
+  void* tag() {
+    started_.store(true, std::memory_order_release);
+    return this;
+  }
+  // Converts the pointer back, when the operation has completed.
   static CompletionTag* Of(void* tag) {
-    return static_cast<CompletionTag*>(tag);
+    auto* const completed = static_cast<CompletionTag*>(tag);
+    (void)completed->started_.load(std::memory_order_acquire);
+    return completed;
   }
 
  protected:
   ~CompletionTag() = default;
+
+ private:
+  // Orders what happened before the operation, on any thread, before its
+  // completion. gRPC does so too, by locks that ThreadSanitizer does not see.
+  std::atomic<bool> started_{false};
 };
 
 // A tag that calls a member function of its owner, which contains the tag.

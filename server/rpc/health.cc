@@ -4,7 +4,11 @@
 #include <grpcpp/support/async_stream.h>
 #include <grpcpp/support/async_unary_call.h>
 
+#include <memory>
 #include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "server/rpc/call_metadata.h"
 
 namespace locus::server {
 namespace {
@@ -34,7 +38,7 @@ class Health::CheckCall {
     HealthCheckResponse response;
     grpc::Status status;
     if (health_.Knows(request_.service())) {
-      const std::lock_guard lock(health_.mutex_);
+      const absl::MutexLock lock(&health_.mutex_);
       response.set_status(health_.StatusOf(request_.service()));
     } else {
       status = grpc::Status(grpc::NOT_FOUND, "service name unknown");
@@ -65,8 +69,10 @@ class Health::WatchCall {
   }
 
   // Sends the current status if it differs from the last one sent. While a
-  // write is pending, OnWritten() does so later. Requires Health::mutex_.
+  // write is pending, OnWritten() does so later. Requires Health::mutex_, which
+  // clang does not recognise by the name that SetServing() has for it.
   void SendStatus() {
+    health_.mutex_.AssertHeld();
     if (is_writing_ || is_done_) return;
     const ServingStatus status = health_.StatusOf(request_.service());
     if (last_sent_ == status) return;
@@ -82,33 +88,52 @@ class Health::WatchCall {
     if (!ok) return delete this;   // the server is shut down; no event follows
     if (queue_.is_closed) return;  // arrived during shutdown; OnDone() follows
     new WatchCall(&health_, &queue_);
-    const std::lock_guard lock(health_.mutex_);
+    connection_ = health_.connections_.Find(context_.peer());
+    connection_->OnCallArrived(MetadataBytes(context_));
+    arrival_ = Clock::now();
+    const absl::MutexLock lock(&health_.mutex_);
     if (request_.service().size() > kMaxNameLength) {
-      is_writing_ = true;
-      writer_.Finish(grpc::Status(grpc::INVALID_ARGUMENT,
-                                  "service: is longer than 200 characters"),
-                     written_tag_.tag());
-      return;
+      return Reject(grpc::INVALID_ARGUMENT,
+                    "service: is longer than 200 characters");
+    }
+    if (health_.watchers_.size() >= kMaxWatches) {
+      return Reject(grpc::RESOURCE_EXHAUSTED,
+                    absl::StrCat("the server has ", kMaxWatches,
+                                 " open Watch calls, its maximum"));
     }
     health_.watchers_.insert(this);
     SendStatus();
   }
+  void Reject(grpc::StatusCode code, const std::string& message)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(health_.mutex_) {
+    is_writing_ = true;
+    writer_.Finish(grpc::Status(code, message), written_tag_.tag());
+  }
   void OnWritten(bool ok) {
-    std::unique_lock lock(health_.mutex_);
+    if (!EndWrite(ok)) delete this;
+  }
+  // Returns false if the call has ended.
+  bool EndWrite(bool ok) ABSL_LOCKS_EXCLUDED(health_.mutex_) {
+    const absl::MutexLock lock(&health_.mutex_);
     is_writing_ = false;
-    if (is_done_) {
-      lock.unlock();
-      delete this;
-    } else if (ok && !queue_.is_closed && health_.watchers_.count(this) > 0) {
+    if (is_done_) return false;
+    if (ok && !queue_.is_closed && health_.watchers_.count(this) > 0) {
       SendStatus();
     }
+    return true;
   }
   void OnDone(bool /*ok*/) {
-    std::unique_lock lock(health_.mutex_);
-    health_.watchers_.erase(this);
-    is_done_ = true;
-    if (is_writing_) return;  // OnWritten() deletes the call
-    lock.unlock();
+    if (connection_ != nullptr) {
+      connection_->OnCallEnded(
+          context_.IsCancelled() ? CallEnd::kCancelled : CallEnd::kAnswered,
+          Clock::now() - arrival_);
+    }
+    {
+      const absl::MutexLock lock(&health_.mutex_);
+      health_.watchers_.erase(this);
+      is_done_ = true;
+      if (is_writing_) return;  // OnWritten() deletes the call
+    }
     delete this;
   }
 
@@ -117,16 +142,18 @@ class Health::WatchCall {
   grpc::ServerContext context_;
   HealthCheckRequest request_;
   grpc::ServerAsyncWriter<HealthCheckResponse> writer_;
-  std::optional<ServingStatus> last_sent_;
-  bool is_writing_ = false;
-  bool is_done_ = false;
+  std::optional<ServingStatus> last_sent_ ABSL_GUARDED_BY(health_.mutex_);
+  bool is_writing_ ABSL_GUARDED_BY(health_.mutex_) = false;
+  bool is_done_ ABSL_GUARDED_BY(health_.mutex_) = false;
+  std::shared_ptr<GuardedConnection> connection_;  // null until it arrives
+  Clock::time_point arrival_;
   MemberTag<WatchCall> arrival_tag_{this, &WatchCall::OnArrival};
   MemberTag<WatchCall> written_tag_{this, &WatchCall::OnWritten};
   MemberTag<WatchCall> done_tag_{this, &WatchCall::OnDone};
 };
 
 void Health::SetServing(bool serving) {
-  const std::lock_guard lock(mutex_);
+  const absl::MutexLock lock(&mutex_);
   serving_ = serving;
   for (WatchCall* const watcher : watchers_) watcher->SendStatus();
 }

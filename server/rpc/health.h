@@ -5,12 +5,14 @@
 // overload too (see docs/adr/0003-polling-threads-and-priorities.md).
 #pragma once
 
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "grpc/health/v1/health.grpc.pb.h"
+#include "server/net/connection_guard.h"
 #include "server/rpc/completion_tag.h"
 
 namespace locus::server {
@@ -19,8 +21,15 @@ namespace locus::server {
 // SetServing(true).
 class Health final : public grpc::health::v1::Health::AsyncService {
  public:
+  static constexpr char kName[] = "grpc.health.v1.Health";
+
   // `names` are the full names of the services; "" is the server as a whole.
-  explicit Health(std::set<std::string> names) : names_(std::move(names)) {}
+  // `connections` must outlive it.
+  Health(std::set<std::string> names, ConnectionGuard* connections)
+      : names_(std::move(names)), connections_(*connections) {}
+
+  // Open Watch calls. Further calls are rejected with RESOURCE_EXHAUSTED.
+  static constexpr int kMaxWatches = 1024;
 
   // Starts accepting calls; call it once the gRPC server is built. The events
   // of `queue` must be processed until the queue is closed and empty.
@@ -28,7 +37,13 @@ class Health final : public grpc::health::v1::Health::AsyncService {
 
   // Sets the status of all services, and sends it to all Watch calls.
   // Thread-safe. Must not be called once the gRPC server is shut down.
-  void SetServing(bool serving);
+  void SetServing(bool serving) ABSL_LOCKS_EXCLUDED(mutex_);
+
+  // Thread-safe.
+  int open_watches() const ABSL_LOCKS_EXCLUDED(mutex_) {
+    const absl::MutexLock lock(&mutex_);
+    return static_cast<int>(watchers_.size());
+  }
 
  private:
   using ServingStatus = grpc::health::v1::HealthCheckResponse::ServingStatus;
@@ -36,13 +51,14 @@ class Health final : public grpc::health::v1::Health::AsyncService {
   class WatchCall;
 
   bool Knows(const std::string& name) const { return names_.count(name) > 0; }
-  // Requires mutex_.
-  ServingStatus StatusOf(const std::string& name) const;
+  ServingStatus StatusOf(const std::string& name) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::set<std::string> names_;
-  std::mutex mutex_;
-  bool serving_ = false;           // guarded by mutex_
-  std::set<WatchCall*> watchers_;  // guarded by mutex_
+  ConnectionGuard& connections_;
+  mutable absl::Mutex mutex_;
+  bool serving_ ABSL_GUARDED_BY(mutex_) = false;
+  std::set<WatchCall*> watchers_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace locus::server

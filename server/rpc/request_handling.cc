@@ -19,13 +19,7 @@ constexpr int64_t kMaxFields = 1 << 20;
 
 }  // namespace
 
-absl::Status HandleSafely(RpcScope& call, const grpc::ByteBuffer* request,
-                          const std::function<absl::Status()>& handle) {
-  LOCUS_RETURN_IF_ERROR(call.CheckServing());
-  if (request == nullptr || !request->Valid()) {
-    LOCUS_RETURN_IF_ERROR(call.CheckCancellation());
-    return InvalidField("request", "no message arrived");
-  }
+absl::Status HandleSafely(absl::FunctionRef<absl::Status()> handle) {
   // This project does not throw, but allocators and libraries do.
   try {
     return handle();
@@ -42,7 +36,7 @@ absl::Status HandleSafely(RpcScope& call, const grpc::ByteBuffer* request,
 absl::Status ParseRequest(RpcScope& call, grpc::ByteBuffer* wire,
                           google::protobuf::Message* message) {
   const auto wire_bytes = static_cast<int64_t>(wire->Length());
-  call.CountReceived(wire_bytes);
+  call.record().CountReceived(wire_bytes);
   const ParsedSize size = [&] {
     grpc::ProtoBufferReader reader(wire);
     return BoundParsedSize(*message->GetDescriptor(), &reader, kMaxFields);

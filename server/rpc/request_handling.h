@@ -11,19 +11,15 @@
 #include <google/protobuf/message.h>
 #include <grpcpp/support/byte_buffer.h>
 
-#include <functional>
-
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "server/rpc/rpc_scope.h"
 #include "server/rpc/wire/response.h"
 
 namespace locus::server {
 
-// Calls `handle` and converts exceptions to a status. Does not call it, and
-// returns an error, if the server is draining or `request` is null or invalid,
-// which means that the client sent no message.
-absl::Status HandleSafely(RpcScope& call, const grpc::ByteBuffer* request,
-                          const std::function<absl::Status()>& handle);
+// Calls `handle` and converts exceptions to a status.
+absl::Status HandleSafely(absl::FunctionRef<absl::Status()> handle);
 
 // Reserves memory for the parsed message, parses `wire`, and clears it.
 absl::Status ParseRequest(RpcScope& call, grpc::ByteBuffer* wire,

@@ -6,24 +6,24 @@
 
 namespace locus::server {
 
-MethodInfo* Service::AddInfo(absl::string_view method, MethodType type) {
-  methods_.emplace_back(absl::StrCat("/", name_, "/", method),
-                        state_.metrics.AddMethod(name_, method, type),
-                        state_.pool.thread_count());
-  return &methods_.back();
+void Service::Add(absl::string_view method, MethodType type,
+                  decltype(Method::prepare) prepare) {
+  methods_.push_back({.info = {absl::StrCat("/", name_, "/", method),
+                               state_.metrics.AddMethod(name_, method, type)},
+                      .prepare = std::move(prepare)});
 }
 
-void Service::AddUnaryMethod(MethodInfo* info, UnaryMethod::Handler handle) {
-  const int index = method_count_++;
-  AddMethod(new grpc::internal::RpcServiceMethod(
-      info->path.c_str(), grpc::internal::RpcMethod::BIDI_STREAMING, nullptr));
-  MarkMethodAsync(index);
-  unary_methods_.push_back(
-      {info, std::move(handle),
-       [this, index](grpc::ServerContext* context, UnaryStream* stream,
-                     grpc::ServerCompletionQueue* queue, void* tag) {
-         RequestAsyncBidiStreaming(index, context, stream, queue, queue, tag);
-       }});
+absl::Status MessageWriter::Write(const google::protobuf::Message& message) {
+  grpc::ByteBuffer wire;
+  ZeroCopyTensors none;
+  LOCUS_RETURN_IF_ERROR(SerializeResponse(call_, message, &none, &wire));
+  const auto bytes = static_cast<int64_t>(wire.Length());
+  if (send_(wire)) {
+    call_.record().CountSent(bytes);
+    return absl::OkStatus();
+  }
+  LOCUS_RETURN_IF_ERROR(call_.CheckCancellation());
+  return absl::CancelledError("the call was cancelled");
 }
 
 }  // namespace locus::server

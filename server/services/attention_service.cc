@@ -1,5 +1,6 @@
 #include "server/services/attention_service.h"
 
+#include <memory>
 #include <utility>
 
 #include "core/attention/attention.h"
@@ -11,32 +12,47 @@
 namespace locus::server {
 namespace {
 
+using AttendComputation = Computation<v1::AttendResponse>;
+
+// The job may refer to the scheme, so that both end together.
+template <typename Job>
+absl::StatusOr<AttendComputation> PrepareJob(RpcScope& call, Job job,
+                                             std::unique_ptr<Scheme> scheme) {
+  return call.Prepare<v1::AttendResponse>(
+      std::move(job),
+      [scheme = std::move(scheme)](AttentionOutputs outputs,
+                                   Response<v1::AttendResponse>* response) {
+        ToResponse(std::move(outputs), response);
+      });
+}
+
 // Attention over the queries, keys and values of the request.
-absl::StatusOr<AttentionOutputs> AttendHeads(RpcScope& call,
-                                             const Scheme& scheme,
-                                             const v1::AttendRequest& request) {
+absl::StatusOr<AttendComputation> AttendHeads(
+    RpcScope& call, std::unique_ptr<Scheme> scheme,
+    const v1::AttendRequest& request) {
   LOCUS_ASSIGN_OR_RETURN(const AttentionInputs inputs,
                          ToAttentionInputs(request.heads()));
   LOCUS_ASSIGN_OR_RETURN(AttentionOptions options,
                          ToAttentionOptions(request.options()));
   LOCUS_ASSIGN_OR_RETURN(
-      const AttentionJob job,
-      AttentionJob::Create(scheme, inputs, std::move(options)));
+      AttentionJob job,
+      AttentionJob::Create(*scheme, inputs, std::move(options)));
   LOCUS_RETURN_IF_ERROR(CheckLimits(call.options(), request));
-  return call.Run(job);
+  return PrepareJob(call, std::move(job), std::move(scheme));
 }
 
 // Multi-head attention over the embeddings or tokens of the request.
-absl::StatusOr<AttentionOutputs> AttendModule(
-    RpcScope& call, const Scheme& scheme, const v1::AttendRequest& request) {
+absl::StatusOr<AttendComputation> AttendModule(
+    RpcScope& call, std::unique_ptr<Scheme> scheme,
+    const v1::AttendRequest& request) {
   LOCUS_ASSIGN_OR_RETURN(ModuleInputs inputs, ToModuleInputs(request.module()));
   LOCUS_ASSIGN_OR_RETURN(AttentionOptions options,
                          ToAttentionOptions(request.options()));
   LOCUS_ASSIGN_OR_RETURN(
-      const ModuleJob job,
-      ModuleJob::Create(scheme, std::move(inputs), std::move(options)));
+      ModuleJob job,
+      ModuleJob::Create(*scheme, std::move(inputs), std::move(options)));
   LOCUS_RETURN_IF_ERROR(CheckLimits(call.options(), request));
-  return call.Run(job);
+  return PrepareJob(call, std::move(job), std::move(scheme));
 }
 
 }  // namespace
@@ -45,21 +61,16 @@ AttentionService::AttentionService(ServerState* state) : Service(state, kName) {
   AddUnary<v1::AttendRequest, v1::AttendResponse>("Attend", &Attend);
 }
 
-absl::Status AttentionService::Attend(RpcScope& call,
-                                      const v1::AttendRequest& request,
-                                      Response<v1::AttendResponse>* response) {
+absl::StatusOr<AttendComputation> AttentionService::Attend(
+    RpcScope& call, const v1::AttendRequest& request) {
   LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
-  LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
-  absl::StatusOr<AttentionOutputs> outputs =
-      InvalidField("heads", "is not set, nor is module; one of them is needed");
-  if (request.has_heads()) {
-    outputs = AttendHeads(call, *scheme, request);
-  } else if (request.has_module()) {
-    outputs = AttendModule(call, *scheme, request);
+  LOCUS_ASSIGN_OR_RETURN(auto scheme, ToScheme(request.scheme()));
+  if (request.has_heads()) return AttendHeads(call, std::move(scheme), request);
+  if (request.has_module()) {
+    return AttendModule(call, std::move(scheme), request);
   }
-  if (!outputs.ok()) return outputs.status();
-  ToResponse(*std::move(outputs), response);
-  return absl::OkStatus();
+  return InvalidField("heads",
+                      "is not set, nor is module; one of them is needed");
 }
 
 }  // namespace locus::server

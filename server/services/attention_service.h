@@ -16,8 +16,8 @@ class AttentionService final : public Service {
   explicit AttentionService(ServerState* state);
 
  private:
-  static absl::Status Attend(RpcScope& call, const v1::AttendRequest& request,
-                             Response<v1::AttendResponse>* response);
+  static absl::StatusOr<Computation<v1::AttendResponse>> Attend(
+      RpcScope& call, const v1::AttendRequest& request);
 };
 
 }  // namespace locus::server

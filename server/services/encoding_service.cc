@@ -15,31 +15,36 @@ EncodingService::EncodingService(ServerState* state) : Service(state, kName) {
   AddUnary<v1::EncodeRequest, v1::EncodeResponse>("Encode", &Encode);
 }
 
-absl::Status EncodingService::ListSchemes(
-    RpcScope&, const v1::ListSchemesRequest&,
-    Response<v1::ListSchemesResponse>* response) {
-  for (const SchemeInfo& info : AllSchemes()) {
-    ToProto(info, response->message.add_schemes());
-  }
-  return absl::OkStatus();
+absl::StatusOr<Computation<v1::ListSchemesResponse>>
+EncodingService::ListSchemes(RpcScope&, const v1::ListSchemesRequest&) {
+  Computation<v1::ListSchemesResponse> computation;
+  computation.run = [](Response<v1::ListSchemesResponse>* response) {
+    for (const SchemeInfo& info : AllSchemes()) {
+      ToProto(info, response->message.add_schemes());
+    }
+    return absl::OkStatus();
+  };
+  return computation;
 }
 
-absl::Status EncodingService::Encode(RpcScope& call,
-                                     const v1::EncodeRequest& request,
-                                     Response<v1::EncodeResponse>* response) {
+absl::StatusOr<Computation<v1::EncodeResponse>> EncodingService::Encode(
+    RpcScope& call, const v1::EncodeRequest& request) {
   LOCUS_RETURN_IF_ERROR(call.Reserve(SchemeBytes(request.scheme())));
-  LOCUS_ASSIGN_OR_RETURN(const auto scheme, ToScheme(request.scheme()));
+  LOCUS_ASSIGN_OR_RETURN(auto scheme, ToScheme(request.scheme()));
   LOCUS_ASSIGN_OR_RETURN(EncodeOptions options, ToEncodeOptions(request));
-  LOCUS_ASSIGN_OR_RETURN(const EncodeJob job,
+  LOCUS_ASSIGN_OR_RETURN(EncodeJob job,
                          EncodeJob::Create(*scheme, std::move(options)));
   // An empty result, for example without keys, needs no limits.
   if (job.output_bytes() > 0) {
     LOCUS_RETURN_IF_ERROR(
         CheckLimits(call.options(), request, scheme->site() == Site::kScores));
   }
-  LOCUS_ASSIGN_OR_RETURN(Encoding encoding, call.Run(job));
-  ToResponse(std::move(encoding), response);
-  return absl::OkStatus();
+  return call.Prepare<v1::EncodeResponse>(
+      std::move(job),
+      [scheme = std::move(scheme)](Encoding encoding,
+                                   Response<v1::EncodeResponse>* response) {
+        ToResponse(std::move(encoding), response);
+      });
 }
 
 }  // namespace locus::server

@@ -15,11 +15,10 @@ class EncodingService final : public Service {
   explicit EncodingService(ServerState* state);
 
  private:
-  static absl::Status ListSchemes(RpcScope& call,
-                                  const v1::ListSchemesRequest& request,
-                                  Response<v1::ListSchemesResponse>* response);
-  static absl::Status Encode(RpcScope& call, const v1::EncodeRequest& request,
-                             Response<v1::EncodeResponse>* response);
+  static absl::StatusOr<Computation<v1::ListSchemesResponse>> ListSchemes(
+      RpcScope& call, const v1::ListSchemesRequest& request);
+  static absl::StatusOr<Computation<v1::EncodeResponse>> Encode(
+      RpcScope& call, const v1::EncodeRequest& request);
 };
 
 }  // namespace locus::server

@@ -1,6 +1,7 @@
 #include "server/services/evaluation_service.h"
 
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,9 +19,9 @@
 namespace locus::server {
 namespace {
 
-// The property checks of one call, as a job for RpcScope::Run().
+// The property checks of one call, as a job for RpcScope::Prepare().
 struct PropertiesJob {
-  const PropertiesPlan& plan;
+  PropertiesPlan plan;
 
   int64_t output_bytes() const {
     // Each result contains a sentence or two.
@@ -68,20 +69,15 @@ struct PropertiesJob {
   }
 };
 
-// Creates the evaluation of one call, which computes its cost. This takes about
-// as long as a short call, so that it needs a slot like one.
-struct SizingJob {
-  const MakeEvaluation& make_evaluation;
-  const EvaluationPlan& plan;
-
-  int64_t output_bytes() const { return 0; }
-  int64_t scratch_bytes(int) const { return int64_t{32} << 20; }
-  double flops() const { return 1e7; }
-  absl::StatusOr<std::unique_ptr<Evaluation>> Run(
-      ThreadPool&, const CancellationCheck&) const {
-    return make_evaluation(plan.settings, plan.evaluated_schemes());
-  }
+// An evaluation that is ready to run, with all it needs.
+struct PendingEvaluation {
+  EvaluationPlan plan;
+  std::unique_ptr<Evaluation> evaluation;
+  std::optional<EvaluationExecutor::Slot> slot;
 };
+
+// Memory to create an evaluation.
+constexpr int64_t kSizingBytes = int64_t{32} << 20;
 
 }  // namespace
 
@@ -96,20 +92,23 @@ EvaluationService::EvaluationService(ServerState* state,
   AddStream<v1::EvaluateExtrapolationRequest,
             v1::EvaluateExtrapolationResponse>(
       "EvaluateExtrapolation",
-      [this](RpcScope& call, const v1::EvaluateExtrapolationRequest& request,
-             Stream& stream) {
-        return EvaluateExtrapolation(call, request, stream);
+      [this](RpcScope& call, const v1::EvaluateExtrapolationRequest& request) {
+        return EvaluateExtrapolation(call, request);
       });
 }
 
-absl::Status EvaluationService::CheckProperties(
-    RpcScope& call, const v1::CheckPropertiesRequest& request,
-    Response<v1::CheckPropertiesResponse>* response) {
+absl::StatusOr<Computation<v1::CheckPropertiesResponse>>
+EvaluationService::CheckProperties(RpcScope& call,
+                                   const v1::CheckPropertiesRequest& request) {
   LOCUS_RETURN_IF_ERROR(CheckTensors(call.options(), request));
   LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
-  LOCUS_ASSIGN_OR_RETURN(const PropertiesPlan plan, ToPropertiesPlan(request));
-  LOCUS_ASSIGN_OR_RETURN(response->message, call.Run(PropertiesJob{plan}));
-  return absl::OkStatus();
+  LOCUS_ASSIGN_OR_RETURN(PropertiesPlan plan, ToPropertiesPlan(request));
+  return call.Prepare<v1::CheckPropertiesResponse>(
+      PropertiesJob{std::move(plan)},
+      [](v1::CheckPropertiesResponse result,
+         Response<v1::CheckPropertiesResponse>* response) {
+        response->message = std::move(result);
+      });
 }
 
 absl::Status EvaluationService::CheckFlops(const Evaluation& evaluation) {
@@ -122,31 +121,40 @@ absl::Status EvaluationService::CheckFlops(const Evaluation& evaluation) {
                    limit, "; ", evaluation.SuggestReduction(limit)));
 }
 
-absl::Status EvaluationService::EvaluateExtrapolation(
-    RpcScope& call, const v1::EvaluateExtrapolationRequest& request,
-    Stream& stream) {
+// Creating the evaluation, which computes its cost, takes about as long as a
+// short call.
+absl::StatusOr<Service::StreamBody<v1::EvaluateExtrapolationResponse>>
+EvaluationService::EvaluateExtrapolation(
+    RpcScope& call, const v1::EvaluateExtrapolationRequest& request) {
   LOCUS_RETURN_IF_ERROR(CheckTensors(call.options(), request));
   LOCUS_RETURN_IF_ERROR(call.Reserve(PlanBytes(request)));
-  LOCUS_ASSIGN_OR_RETURN(const EvaluationPlan plan, ToEvaluationPlan(request));
-  LOCUS_ASSIGN_OR_RETURN(const auto evaluation,
-                         call.Run(SizingJob{make_evaluation_, plan}));
-  LOCUS_RETURN_IF_ERROR(CheckFlops(*evaluation));
+  auto pending = std::make_unique<PendingEvaluation>();
+  EvaluationPlan& plan = pending->plan;
+  LOCUS_ASSIGN_OR_RETURN(plan, ToEvaluationPlan(request));
+  LOCUS_RETURN_IF_ERROR(call.Reserve(kSizingBytes));
+  LOCUS_ASSIGN_OR_RETURN(
+      pending->evaluation,
+      make_evaluation_(plan.settings, plan.evaluated_schemes()));
+  LOCUS_RETURN_IF_ERROR(CheckFlops(*pending->evaluation));
   const int threads = executor_.pool().thread_count();
   LOCUS_RETURN_IF_ERROR(call.CheckResponseBytes(plan.max_cell_bytes()));
   LOCUS_RETURN_IF_ERROR(call.Reserve(StreamBufferBytes(plan.max_cell_bytes())));
-  LOCUS_RETURN_IF_ERROR(call.Reserve(evaluation->scratch_bytes(threads)));
-  v1::EvaluateExtrapolationResponse last;
-  {
-    LOCUS_ASSIGN_OR_RETURN(const EvaluationExecutor::Slot slot,
-                           executor_.Enter());
+  LOCUS_RETURN_IF_ERROR(
+      call.Reserve(pending->evaluation->scratch_bytes(threads)));
+  LOCUS_ASSIGN_OR_RETURN(EvaluationExecutor::Slot slot, executor_.Enter());
+  pending->slot.emplace(std::move(slot));
+  return [this, &call, pending = std::move(pending)](
+             ResponseStream<v1::EvaluateExtrapolationResponse>& stream)
+             -> absl::Status {
     LOCUS_ASSIGN_OR_RETURN(
         const EvaluationSummary summary,
-        RunEvaluation(state(), executor_, call, *evaluation, stream));
+        RunEvaluation(state(), executor_, call, *pending->evaluation, stream));
+    v1::EvaluateExtrapolationResponse last;
     ToProto(summary, last.mutable_summary());
     last.mutable_summary()->set_manifest_json(
-        MakeManifest(plan, summary, absl::Now()));
-  }
-  return stream.Write(last);
+        MakeManifest(pending->plan, summary, absl::Now()));
+    return stream.Write(last);
+  };
 }
 
 }  // namespace locus::server

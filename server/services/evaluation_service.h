@@ -22,12 +22,11 @@ class EvaluationService final : public Service {
  private:
   using Stream = ResponseStream<v1::EvaluateExtrapolationResponse>;
 
-  static absl::Status CheckProperties(
-      RpcScope& call, const v1::CheckPropertiesRequest& request,
-      Response<v1::CheckPropertiesResponse>* response);
-  absl::Status EvaluateExtrapolation(
-      RpcScope& call, const v1::EvaluateExtrapolationRequest& request,
-      Stream& stream);
+  static absl::StatusOr<Computation<v1::CheckPropertiesResponse>>
+  CheckProperties(RpcScope& call, const v1::CheckPropertiesRequest& request);
+  absl::StatusOr<StreamBody<v1::EvaluateExtrapolationResponse>>
+  EvaluateExtrapolation(RpcScope& call,
+                        const v1::EvaluateExtrapolationRequest& request);
   // RESOURCE_EXHAUSTED if the evaluation exceeds --max-evaluation-flops.
   absl::Status CheckFlops(const Evaluation& evaluation);
 

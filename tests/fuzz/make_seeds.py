@@ -20,12 +20,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "e2e"))
 
 import hostile_requests  # noqa: E402 (found through the line above)
-import methods  # noqa: E402
 import wire  # noqa: E402
+from methods import REFLECT_METHODS  # noqa: E402
 
 # The order of kMethods in request_fuzz.cc.
 METHODS = (wire.LIST_SCHEMES, wire.ENCODE, wire.ATTEND, wire.CHECK_PROPERTIES, wire.EVALUATE,
-           wire.HEALTH_CHECK, methods.REFLECT, wire.HEALTH_WATCH)
+           wire.HEALTH_CHECK, REFLECT_METHODS["v1alpha"], wire.HEALTH_WATCH, REFLECT_METHODS["v1"])
 MAX_BYTES = 600  # longer inputs are left out
 
 SCHEMES = (
@@ -52,6 +52,9 @@ METADATA = (
     "# tokens\n0123456789abcdef\nfedcba9876543210\n", "health,reflection,metrics", "[::1]:50051",
     "GET /metrics HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer 0123456789abcdef\r\n\r\n",
     "HEAD /readyz?a=b HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\n folded\r\n\r\n",
+    "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello",
+    "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+    "5;a=b\r\nhello\r\n0\r\nX: y\r\n\r\n",
     "127.0.0.1:0", 'a"b\\c\n\r\t\x00\x1b\x7f', "gr\u00fc\u00dfe \u2028 \U0001f600", "")
 
 
@@ -91,8 +94,9 @@ def requests():
     for path in (wire.HEALTH_CHECK, wire.HEALTH_WATCH):
         yield METHODS.index(path), wire.HealthCheckRequest(
             service="locus.v1.EncodingService").SerializeToString()
-    yield METHODS.index(methods.REFLECT), b"\x3a\x01*"
-    yield METHODS.index(methods.REFLECT), b"\x22\x18locus.v1.EncodingService"
+    for path in REFLECT_METHODS.values():
+        yield METHODS.index(path), b"\x3a\x01*"
+        yield METHODS.index(path), b"\x22\x18locus.v1.EncodingService"
 
 
 def npy_files():

@@ -1,7 +1,9 @@
 // Fuzzes everything that clients send outside of messages: request ids, trace
 // contexts, tokens and HTTP requests, and their escaping in log lines and
 // errors. Flag values such as addresses are parsed as well.
+#include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/algorithm/container.h"
@@ -13,7 +15,7 @@
 #include "server/base/utf8.h"
 #include "server/config/address.h"
 #include "server/config/auth_exemptions.h"
-#include "server/http/http_request.h"
+#include "server/http/http_parser.h"
 #include "server/net/authentication.h"
 #include "server/observability/log.h"
 #include "server/rpc/call_metadata.h"
@@ -95,18 +97,48 @@ void CheckTokens(absl::string_view text) {
   (void)ParseAuthExemptions(text);
 }
 
-void CheckHttpRequest(absl::string_view text) {
-  const size_t length = HttpHeadLength(text);
-  if (length == absl::string_view::npos) {
-    Check(!ParseHttpHead(text).has_value(), "an incomplete head is not parsed");
-    return;
+// Parses a request whose head ends at `head_length`, and returns its body.
+// `piece_bytes` is the number of bytes that arrive at once. Returns nullopt if
+// the request is malformed or incomplete.
+std::optional<std::string> ParseHttpBody(absl::string_view text,
+                                         size_t head_length,
+                                         size_t piece_bytes) {
+  HttpRequestParser parser;
+  if (parser.ParseHead(text.substr(0, head_length)) != 0) return std::nullopt;
+  if (!parser.SetMaxBodyBytes(text.size())) return std::nullopt;
+  size_t consumed = head_length;
+  for (size_t end = head_length; parser.has_body() && end < text.size();) {
+    end = std::min(text.size(), end + piece_bytes);
+    const auto result = parser.ParseBody(text.substr(consumed, end - consumed));
+    if (result.error != 0) return std::nullopt;
+    consumed += result.consumed_bytes;
+    Check(consumed <= end, "the parser consumes what it has");
   }
-  Check(length >= 4 && length <= text.size(), "the head ends within the text");
-  const auto request = ParseHttpHead(text.substr(0, length));
-  if (!request.has_value()) return;
-  Check(IsVisibleAscii(request->method) && request->path[0] == '/' &&
-            request->path.find_first_of(" ?\r\n") == std::string::npos,
+  if (parser.has_body()) return std::nullopt;
+  const HttpRequest& request = parser.request();
+  Check(IsVisibleAscii(request.method) && request.path[0] == '/' &&
+            request.path.find_first_of(" ?\r\n") == std::string::npos,
         "a parsed request has a method and a path");
+  return request.body;
+}
+
+void CheckHttpRequest(absl::string_view text) {
+  HttpHeadScanner scanner;
+  const HttpHeadScanner::Result result = scanner.Scan(text);
+  HttpHeadScanner bytewise;
+  auto result_of_pieces = HttpHeadScanner::Result::kIncomplete;
+  for (size_t end = 0; end <= text.size(); ++end) {
+    result_of_pieces = bytewise.Scan(text.substr(0, end));
+    if (result_of_pieces != HttpHeadScanner::Result::kIncomplete) break;
+  }
+  Check(result == result_of_pieces, "pieces do not change the result");
+  if (result != HttpHeadScanner::Result::kComplete) return;
+  Check(
+      scanner.length() == bytewise.length() && scanner.length() <= text.size(),
+      "the head ends within the text");
+  Check(ParseHttpBody(text, scanner.length(), text.size()) ==
+            ParseHttpBody(text, scanner.length(), 1),
+        "pieces do not change the body");
 }
 
 void CheckAll(absl::string_view text) {

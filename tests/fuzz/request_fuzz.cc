@@ -31,6 +31,7 @@ constexpr const char* kMethods[] = {
     "/grpc.health.v1.Health/Check",
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
     "/grpc.health.v1.Health/Watch",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
 };
 
 // Whether a stream of responses only ends when the client cancels the call.

@@ -1,7 +1,6 @@
 #include "server/server.h"
 
 #include <gmock/gmock.h>
-#include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -253,39 +252,6 @@ TEST(ServerTest, RejectsOverloadAndStaysHealthy) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_TRUE(server.AwaitMetric("locus_in_flight_calls",
                                  [](double calls) { return calls == 0; }));
-}
-
-TEST(ServerTest, ReflectionListsAllServices) {
-  TestServer server;
-  grpc::GenericStub stub(server.channel());
-  // ServerReflectionRequest of grpc.reflection.v1alpha with list_services,
-  // which is field 7 and may be any string.
-  const std::string wire("\x3a\x01*", 3);
-  grpc::Slice slice(wire);
-  const grpc::ByteBuffer request(&slice, 1);
-  grpc::ClientContext context;
-  grpc::CompletionQueue queue;
-  const auto stream = stub.PrepareCall(
-      &context,
-      "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", &queue);
-  void* tag = nullptr;
-  bool ok = false;
-  stream->StartCall(nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  stream->Write(request, nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  grpc::ByteBuffer response;
-  stream->Read(&response, nullptr);
-  ASSERT_TRUE(queue.Next(&tag, &ok) && ok);
-  ASSERT_TRUE(response.TrySingleSlice(&slice).ok() ||
-              response.DumpToSingleSlice(&slice).ok());
-  const std::string text(reinterpret_cast<const char*>(slice.begin()),
-                         slice.size());
-  EXPECT_THAT(text, AllOf(HasSubstr("locus.v1.EncodingService"),
-                          HasSubstr("locus.v1.AttentionService"),
-                          HasSubstr("locus.v1.EvaluationService"),
-                          HasSubstr("grpc.health.v1.Health")));
-  context.TryCancel();
 }
 
 }  // namespace

@@ -48,7 +48,9 @@ TestServer::TestServer(const ServerOptions& options,
 
 std::string TestServer::Get(const std::string& path) {
   return Exchange(server_->http_port(),
-                  absl::StrCat("GET ", path, " HTTP/1.1\r\nHost: x\r\n\r\n"));
+                  absl::StrCat("GET ", path,
+                               " HTTP/1.1\r\nHost: x\r\n"
+                               "Connection: close\r\n\r\n"));
 }
 
 double TestServer::Metric(const std::string& series) {

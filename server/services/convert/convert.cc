@@ -241,6 +241,7 @@ absl::StatusOr<EncodeOptions> ToEncodeOptions(
                                      "; must be one of QUERIES, KEYS"));
   }
   options.of_keys = request.side() == v1::ROTATED_SIDE_KEYS;
+  options.sequence_length = request.sequence_length();
   options.trained_length = request.trained_length();
   options.target_length = request.target_length();
   return options;

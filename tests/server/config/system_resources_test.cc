@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -13,6 +14,7 @@
 #include <thread>
 
 #include "tests/support/temporary_folder.h"
+#include "tests/support/thread_limit.h"
 
 namespace locus::server {
 namespace {
@@ -98,6 +100,49 @@ TEST(SystemResourcesTest, ConnectionsFollowTheDescriptorLimit) {
   setrlimit(RLIMIT_NOFILE, &before);
   EXPECT_EQ(max, 308);  // two descriptors each, and 384 for other uses
   EXPECT_EQ(default_max, 308);
+  EXPECT_EQ(DescriptorsFor(308), 1000);
+}
+
+TEST(SystemResourcesTest, ThreadsAreAvailable) {
+  EXPECT_EQ(CheckThreadsAvailable(0), absl::OkStatus());
+  EXPECT_EQ(CheckThreadsAvailable(20), absl::OkStatus());
+}
+
+// The check creates all threads at the same time.
+TEST(SystemResourcesTest, ThreadCheckFindsTheLimit) {
+  if (!kCanLimitThreads) GTEST_SKIP() << "sanitizers need address space";
+  EXPECT_EXIT(
+      {
+        LimitThreads(8);
+        if (!CheckThreadsAvailable(8).ok()) _exit(1);
+        std::fputs(CheckThreadsAvailable(16).ToString().c_str(), stderr);
+        _exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "cannot create a thread: Resource temporarily unavailable; raise the "
+      "limit of processes .ulimit -u. or lower --threads");
+}
+
+// Runs this process as a user without other processes, with a limit of two.
+[[nodiscard]] bool LimitProcessesToTwo() {
+  const rlimit limit = {.rlim_cur = 2, .rlim_max = 2};
+  return setrlimit(RLIMIT_NPROC, &limit) == 0 &&
+         setuid(static_cast<uid_t>(70'000 + getpid())) == 0;
+}
+
+// The threads of a check no longer count towards the limit of processes once
+// the check returns.
+TEST(SystemResourcesTest, ThreadChecksMayFollowOneAnother) {
+  if (getuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  EXPECT_EXIT(
+      {
+        if (!LimitProcessesToTwo()) _exit(1);
+        for (int i = 0; i < 1000; ++i) {
+          if (!CheckThreadsAvailable(1).ok()) _exit(2);
+        }
+        _exit(CheckThreadsAvailable(2).ok() ? 3 : 0);
+      },
+      testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

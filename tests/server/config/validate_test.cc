@@ -109,9 +109,11 @@ TEST(ValidateTest, RejectsPlaintextTokensFromOtherMachines) {
   options.tls_cert = "cert";
   options.tls_key = "key";
   EXPECT_TRUE(Validate(options).ok());
-
-  // The HTTP port has no TLS.
   options.http = "0.0.0.0:9464";
+  EXPECT_TRUE(Validate(options).ok());
+
+  options.tls_cert = options.tls_key = "";
+  options.listen = "127.0.0.1:50051";
   EXPECT_THAT(std::string(Validate(options).message()),
               AllOf(HasSubstr("--http"), HasSubstr("in plaintext")));
   options.auth_exempt = "metrics";

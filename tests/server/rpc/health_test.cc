@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "server/rpc/health.h"
 #include "tests/support/test_server.h"
 
 namespace locus::server {
@@ -63,6 +66,43 @@ TEST(HealthTest, WatchRejectsLongNames) {
   HealthCheckResponse health;
   EXPECT_FALSE(watch->Read(&health));
   EXPECT_EQ(watch->Finish().error_code(), grpc::INVALID_ARGUMENT);
+}
+
+TEST(HealthTest, WatchCallsAreBounded) {
+  ServerOptions options = TestOptions();
+  options.max_streams = Health::kMaxWatches + 1;
+  TestServer server(options);
+  struct Watcher {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::ClientReader<HealthCheckResponse>> stream;
+  };
+  const auto watch = [&] {
+    auto watcher = std::make_unique<Watcher>();
+    // Ends a call that should have been rejected.
+    watcher->context.set_deadline(std::chrono::system_clock::now() +
+                                  std::chrono::seconds(20));
+    watcher->stream = server.health().Watch(&watcher->context, HealthOf(""));
+    return watcher;
+  };
+  HealthCheckResponse health;
+  std::vector<std::unique_ptr<Watcher>> watchers;
+  for (int i = 0; i < Health::kMaxWatches; ++i) {
+    watchers.push_back(watch());
+    ASSERT_TRUE(watchers.back()->stream->Read(&health));
+  }
+  const auto rejected = watch();
+  while (rejected->stream->Read(&health)) {
+  }
+  EXPECT_EQ(rejected->stream->Finish().error_code(), grpc::RESOURCE_EXHAUSTED);
+  watchers.back()->context.TryCancel();
+  EXPECT_EQ(watchers.back()->stream->Finish().error_code(), grpc::CANCELLED);
+  EXPECT_TRUE(server.AwaitMetric(
+      "locus_open_streams{service=\"grpc.health.v1.Health\"}",
+      [](double open) { return open == Health::kMaxWatches - 1; }));
+  const auto accepted = watch();
+  EXPECT_TRUE(accepted->stream->Read(&health));
+  for (const auto& watcher : watchers) watcher->context.TryCancel();
+  accepted->context.TryCancel();
 }
 
 // A third of the watchers cancels at once, a third when the server drains, and
