@@ -43,7 +43,7 @@ def queries():
 
 
 class Prometheus:
-    """A Prometheus process that scrapes the given servers every second."""
+    """A Prometheus process that scrapes the given servers, with their schemes, every second."""
 
     def __init__(self, folder, daemons):
         self.port = free_ports(1)[0]
@@ -51,11 +51,15 @@ class Prometheus:
         configuration.write_text(yaml.safe_dump({
             "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
             "rule_files": [str(RULES)],
-            # The labels that service discovery in a cluster would add.
-            "scrape_configs": [{"job_name": "locus", "static_configs": [
-                {"targets": [f"127.0.0.1:{daemon.http_port}"],
-                 "labels": {"namespace": "locus", "pod": f"locus-{number}"}}
-                for number, daemon in enumerate(daemons)]}]}), encoding="utf-8")
+            "scrape_configs": [
+                {"job_name": f"locus-{number}", "scheme": scheme,
+                 "tls_config": {"ca_file": f"{folder}/ca.crt"} if scheme == "https" else {},
+                 # The labels that service discovery in a cluster would add.
+                 "static_configs": [{
+                     "targets": [f"127.0.0.1:{daemon.http_port}"],
+                     "labels": {"namespace": "locus", "pod": f"locus-{number}"}}],
+                 "relabel_configs": [{"target_label": "job", "replacement": "locus"}]}
+                for number, (daemon, scheme) in enumerate(daemons)]}), encoding="utf-8")
         self.log = open(Path(folder) / "prometheus.log", "w", encoding="utf-8")
         self.process = subprocess.Popen(
             ["prometheus", f"--config.file={configuration}",
@@ -121,7 +125,7 @@ class QueryTest(unittest.TestCase):
                     Daemon("--threads=2", f"--tls-cert={folder}/tls.crt",
                            f"--tls-key={folder}/tls.key", f"--auth-tokens={folder}/tokens",
                            "--auth-exempt=metrics") as secured:
-                prometheus = Prometheus(folder, (plain, secured))
+                prometheus = Prometheus(folder, ((plain, "http"), (secured, "https")))
                 try:
                     cls.watch(prometheus, Load(folder, plain, secured))
                 finally:
@@ -203,7 +207,7 @@ class DemandTest(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder, \
                 Daemon("--threads=1", "--log-calls=false") as busy, \
                 Daemon("--threads=1", "--log-calls=false") as idle:
-            prometheus = Prometheus(folder, (busy, idle))
+            prometheus = Prometheus(folder, ((busy, "http"), (idle, "http")))
             self.addCleanup(prometheus.stop)
             # Eight concurrent callers for one thread, and two calls per second.
             loads = [("attend", "--length", "512", "--concurrency", "8"), ("--rate", "2")]

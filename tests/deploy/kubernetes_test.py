@@ -216,6 +216,16 @@ class ManifestTest(unittest.TestCase):
             self.assertIn(os.path.dirname(file), mounts)
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             self.assertEqual(set(container[probe]) & {"grpc", "httpGet"}, {"httpGet"})
+            self.assertEqual(container[probe]["httpGet"]["scheme"], "HTTPS")
+
+    def test_prometheus_uses_tls_if_the_servers_do(self):
+        for overlay, scheme in (("overlays/monitoring", None), ("overlays/production", "https")):
+            endpoint, = one(self.rendered[overlay], "ServiceMonitor")["spec"]["endpoints"]
+            self.assertEqual(endpoint.get("scheme"), scheme)
+            self.assertEqual("tlsConfig" in endpoint, scheme == "https")
+            ports = one(self.rendered[overlay], "Service")["spec"]["ports"]
+            protocol, = (each["appProtocol"] for each in ports if each["name"] == "http")
+            self.assertEqual(protocol, scheme or "http")
 
 
 @needs("openssl")
@@ -243,9 +253,12 @@ class TlsTest(unittest.TestCase):
                     without = {key: value for key, value in client.items()
                                if key != missing and (missing, key) != ("LOCUS_CERT", "LOCUS_KEY")}
                     self.assertEqual(locus(*schemes, address, env=without).returncode, 1, missing)
-                # The paths that probes and Prometheus use.
-                for path in ("/readyz", "/healthz", "/metrics"):
-                    self.assertEqual(daemon.http(path)[0], 200)
+                for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+                    self.assertEqual(daemon.http(container[probe]["httpGet"]["path"])[0], 200)
+                # Prometheus presents the client certificate.
+                pair = client["LOCUS_CERT"], client["LOCUS_KEY"]
+                self.assertEqual(daemon.http("/metrics", pair=pair)[0], 200)
+                self.assertEqual(daemon.http("/metrics")[0], 403)
 
 
 class SweepTest(unittest.TestCase):

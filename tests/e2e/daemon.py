@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import ssl
 import subprocess
 import threading
 import urllib.error
@@ -83,6 +84,7 @@ class Daemon:
             resource.prlimit(self.process.pid, resource.RLIMIT_AS,
                              (ADDRESS_SPACE_BYTES, ADDRESS_SPACE_BYTES))
         self.grpc_port, self.http_port = ready["grpc_port"], ready["http_port"]
+        self.tls = any(flag.startswith("--tls-cert=") for flag in flags)
 
     def __enter__(self):
         return self
@@ -106,12 +108,19 @@ class Daemon:
     def alive(self):
         return self.process.poll() is None
 
-    def http(self, path, method="GET"):
-        """Sends a request to the HTTP port, and returns (status code, body)."""
+    def http(self, path, method="GET", pair=None):
+        """Sends a request to the HTTP port, and returns (status code, body). If the server has TLS,
+        uses it without checking the certificate, and presents the client certificate `pair`."""
+        scheme, context = "http", None
+        if self.tls:
+            scheme, context = "https", ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            if pair:
+                context.load_cert_chain(*pair)
         request = urllib.request.Request(
-            f"http://127.0.0.1:{self.http_port}{path}", method=method)
+            f"{scheme}://127.0.0.1:{self.http_port}{path}", method=method)
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:
+            with urllib.request.urlopen(request, timeout=10, context=context) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -308,8 +308,13 @@ class EvaluationTest(unittest.TestCase):
 
     def test_deadline_returns_a_partial_summary(self):
         found = self.evaluate(LONG, timeout=10 if SANITIZED else 3)
-        self.assertTrue(found["summary"][0].partial)
-        self.assertTrue(json.loads(found["summary"][0].manifest_json)["partial"])
+        summary = found["summary"][0]
+        manifest = json.loads(summary.manifest_json)
+        for partial, winner, reason in (
+                (summary.partial, summary.winner, summary.reason),
+                (manifest["partial"], manifest["winner"], manifest["reason"])):
+            self.assertEqual((partial, winner, reason),
+                             (True, "", "No winner: the evaluation is partial."))
         self.assert_stops()
 
     def test_rejects_evaluations_beyond_the_limit(self):

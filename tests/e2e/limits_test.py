@@ -3,6 +3,7 @@
 
 import json
 import os
+import resource
 import socket
 import struct
 import subprocess
@@ -14,6 +15,7 @@ import grpc
 
 import wire
 from daemon import LOCUSD, SANITIZED, Daemon
+from http2 import header
 from methods import registered_methods
 
 EXHAUSTED = grpc.StatusCode.RESOURCE_EXHAUSTED
@@ -34,22 +36,6 @@ def settings_of(connection):
     body = connection.recv(size, socket.MSG_WAITALL)
     assert head[3] == 4, head
     return dict(struct.unpack(">HI", body[i:i + 6]) for i in range(0, size, 6))
-
-
-def header(name, value):
-    """A header in HPACK, as a literal without indexing and without Huffman coding."""
-    def text(characters):
-        size = len(characters)
-        out = bytearray([min(size, 127)])
-        size -= 127
-        while size >= 128:
-            out.append(size & 127 | 128)
-            size >>= 7
-        if size >= 0:
-            out.append(size)
-        return bytes(out) + characters.encode()
-
-    return b"\0" + text(name) + text(value)
 
 
 def is_closed(connection):
@@ -113,9 +99,25 @@ class LimitsTest(unittest.TestCase):
             ["sh", "-c", 'ulimit -n 1000 && exec "$0" "$@"', LOCUSD, "--listen=127.0.0.1:0",
              "--http=", "--max-connections=500"],
             capture_output=True, text=True, timeout=30, check=False)
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("--max-connections", done.stderr)
-        self.assertRegex(done.stderr, r"ulimit -n.*\b308\b")
+        self.assertEqual(
+            (done.returncode, done.stderr),
+            (2, "locusd: --max-connections is 500; the file descriptors of the process (ulimit -n) "
+                "allow 308\n"))
+
+    def test_too_few_descriptors_are_reported_at_the_start(self):
+        def start(descriptors, *flags):
+            return subprocess.run(
+                ["timeout", "-s", "TERM", "2", "sh", "-c",
+                 f'ulimit -n {descriptors} && exec "$0" "$@"', LOCUSD, "--listen=127.0.0.1:0",
+                 "--http=", *flags], capture_output=True, text=True, timeout=30, check=False)
+
+        done = start(414)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(done.stderr, "locusd: the file descriptors of the process (ulimit -n) "
+                         "allow only 15 connections; raise the limit to at least 416, or set "
+                         "--max-connections to at most 15\n")
+        for enough in (start(416), start(414, "--max-connections=15")):
+            self.assertIn("ready", enough.stderr)
 
     def test_connection_without_a_handshake_is_closed(self):
         daemon = self.daemon()
@@ -241,7 +243,8 @@ class LimitsTest(unittest.TestCase):
                 pass
         for path in ('/injected"%0a{"a":1}', "/metrics/injected", "/metrics?injected=1"):
             with socket.create_connection(("127.0.0.1", daemon.http_port), 10) as connection:
-                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: injected\r\n\r\n".encode())
+                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: injected\r\n"
+                                   "Connection: close\r\n\r\n".encode())
                 response = connection.makefile("rb").read()
                 self.assertNotIn(b"injected", response.split(b"\r\n\r\n")[0])
         self.assertNotIn("injected", daemon.http("/metrics")[1])
@@ -293,9 +296,21 @@ class HttpPortTest(unittest.TestCase):
                 self.assertLess(time.monotonic(), deadline)
                 time.sleep(0.1)  # Metrics can only be polled.
 
+    def test_survives_exhausted_descriptors(self):
+        with Daemon() as daemon:
+            daemon.http("/healthz")
+            folder = f"/proc/{daemon.process.pid}/fd"
+            limit = max(map(int, os.listdir(folder))) + 5
+            resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (limit, limit))
+            self.open_silent(daemon, 32)
+            for _ in range(10):
+                self.assertEqual(daemon.http("/healthz")[0], 200)
+            self.assertLessEqual(len(os.listdir(folder)), limit)
+
     def test_clients_that_do_not_read_do_not_delay_others(self):
         with Daemon() as daemon:
-            self.open_silent(daemon, 64, b"GET /metrics HTTP/1.1\r\n\r\n" + b"x" * 100000)
+            request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+            self.open_silent(daemon, 64, request + b"x" * 100000)
             self.assertLess(self.max_latency(daemon), 5 if SANITIZED else 0.1)
 
 

@@ -4,7 +4,8 @@ from google.protobuf import descriptor_pb2
 
 import wire
 
-REFLECT = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo"
+REFLECT_METHODS = {version: f"/grpc.reflection.{version}.ServerReflection/ServerReflectionInfo"
+                   for version in ("v1", "v1alpha")}
 
 
 def _fields(data):
@@ -34,17 +35,18 @@ def _fields(data):
 
 def _reflect(channel, field, text):
     """Sends one reflection request, and returns the fields of the response."""
-    method = channel.stream_stream(REFLECT, request_serializer=bytes, response_deserializer=bytes)
+    method = channel.stream_stream(REFLECT_METHODS["v1"], request_serializer=bytes,
+                                   response_deserializer=bytes)
     request = bytes([field << 3 | 2, len(text)]) + text
     (response,) = method(iter([request]), timeout=10)
     return list(_fields(response))
 
 
 def registered_methods(channel):
-    """The paths of all methods of a server, including gRPC's health and reflection, sorted."""
+    """The paths of all methods of a server, including health and reflection, sorted."""
     (services,) = [value for number, value in _reflect(channel, 7, b"*") if number == 6]
     names = [dict(_fields(service))[1].decode() for _, service in _fields(services)]
-    paths = {wire.HEALTH_CHECK, wire.HEALTH_WATCH, REFLECT}
+    paths = set()
     for name in names:
         for number, response in _reflect(channel, 4, name.encode()):
             if number != 4:

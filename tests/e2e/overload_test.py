@@ -186,7 +186,7 @@ class OverloadTest(unittest.TestCase):
                 # If the machine stalls for a moment, a few calls may be rejected.
                 self.assertGreaterEqual(run["statuses"]["OK"], 0.99 * calls, run["statuses"])
                 if not SANITIZED:
-                    self.assertGreater(run["queue_us"]["p50"], 5e4,
+                    self.assertGreater(run["queue_us"]["p50"], 1e4,
                                        "no call was queued; increase the concurrency")
 
     def test_rejects_unread_calls_that_would_miss_their_deadline(self):
@@ -196,7 +196,7 @@ class OverloadTest(unittest.TestCase):
             client = wire.Client(daemon.grpc_port)
             self.addCleanup(client.close)
             self.assertTrue(eventually(
-                lambda: daemon.metric("locus_deferred_calls") > concurrency / 2))
+                lambda: daemon.metric("locus_deferred_calls") > concurrency / 4))
             request = wire.CheckPropertiesRequest()
             request.schemes.add().rope.SetInParent()
 
@@ -212,7 +212,8 @@ class OverloadTest(unittest.TestCase):
 
             self.assertTrue(eventually(lambda: is_rejected(0.1), 3))
             # The deadline is also the reason if little more time is left than the wait takes.
-            self.assertTrue(any([is_rejected(timeout) for timeout in (0.2, 0.3, 0.4, 0.5)]))
+            timeouts = (0.12, 0.14, 0.17, 0.2, 0.3, 0.4)
+            self.assertTrue(any([is_rejected(timeout) for timeout in timeouts]))
 
     def test_rapid_cancellations_release_all_resources(self):
         method = self.client.method(wire.ATTEND)
@@ -225,46 +226,67 @@ class OverloadTest(unittest.TestCase):
         self.assertTrue(eventually(lambda: thread_count(self.daemon) <= threads + 16),
                         f"{thread_count(self.daemon)} threads, {threads} before")
 
-    def succeeds(self, path, request):
-        """Whether a call succeeds; otherwise it must have been rejected."""
-        try:
-            self.client(path, request, timeout=10)
-            return True
-        except grpc.RpcError as error:
-            self.assertEqual(error.code(), grpc.StatusCode.UNAVAILABLE)
-            return False
-
-    def test_calls_without_a_message_do_not_block_others_for_long(self):
+    def test_calls_without_a_message_do_not_block_others(self):
+        self.daemon = Daemon("--threads=1", "--log-calls=false")
+        self.addCleanup(self.daemon.stop)
+        self.client = wire.Client(self.daemon.grpc_port)
+        self.addCleanup(self.client.close)
         # A connection may have at most 100 calls in flight.
-        silent = SilentCalls(self, wire.ENCODE, connections=2, calls=90)
-        deferred = eventually(lambda: self.daemon.metric("locus_deferred_calls") > 0)
-        self.assertTrue(deferred, "all calls were admitted; increase their number")
-        # Some of the silent calls are rejected after --max-queue-seconds, others may stay.
-        self.assertTrue(eventually(lambda: self.succeeds(wire.ENCODE, small_request()), 20))
-        self.assertTrue(any(call.is_active() for call in silent.calls))
+        silent = SilentCalls(self, wire.ENCODE, connections=3, calls=90)
+        attends = SilentCalls(self, wire.ATTEND, connections=1, calls=90)
+        times = []
+        for _ in range(36):
+            times.append(seconds_of(lambda: self.client(wire.ENCODE, small_request(), timeout=5)))
+            self.client(wire.ATTEND, attend_request(16), timeout=5)
+        self.assertLess(max(times), 1)
+        self.assertLess(statistics.median(times), 0.1)
+        # The server may have rejected some of the silent calls, because they arrived all at once.
+        active = sum(call.is_active() for call in silent.calls + attends.calls)
+        self.assertGreater(active, 180)
         silent.cancel()
+        attends.cancel()
         self.assert_becomes_idle()
         self.assert_responsive()
 
-    def test_long_calls_without_a_message_do_not_block_others_for_long(self):
-        request = attend_request(1024 if SANITIZED else 4096)
-        # After these calls the server predicts the cost class `long` for the method.
-        for _ in range(40):
-            self.client(wire.ATTEND, request)
-        # More calls than the three of this class that the server admits at once.
-        silent = SilentCalls(self, wire.ATTEND, connections=1, calls=8)
+    def median_beside_large_calls(self, daemon, callers, options):
+        """The median time of small Attend calls, while others make large ones."""
+        large = attend_request(512 if SANITIZED else 2048)  # tens of milliseconds
+        end, rejected = threading.Event(), threading.Event()
 
-        def fails():
-            try:
-                self.client(wire.ATTEND, request, timeout=0.5)
-                return False
-            except grpc.RpcError:
-                return True
+        def call_repeatedly():
+            client = wire.Client(daemon.grpc_port, options=options)
+            while not end.is_set():
+                try:
+                    client(wire.ATTEND, large, timeout=10)
+                except grpc.RpcError:
+                    rejected.set()
+                    time.sleep(0.01)
+            client.close()
 
-        self.assertTrue(eventually(fails), "all calls were admitted; increase their number")
-        self.assertTrue(eventually(lambda: self.succeeds(wire.ATTEND, request), 20))
-        silent.cancel()
-        self.assert_becomes_idle()
+        threads = [threading.Thread(target=call_repeatedly) for _ in range(callers)]
+        for thread in threads:
+            thread.start()
+        client = wire.Client(daemon.grpc_port, options=options)
+        try:
+            self.assertTrue(eventually(
+                lambda: rejected.is_set() or daemon.metric("locus_queued_calls") > 2))
+            return statistics.median(
+                seconds_of(lambda: client(wire.ATTEND, attend_request(16), timeout=5))
+                for _ in range(20))
+        finally:
+            end.set()
+            client.close()
+            for thread in threads:
+                thread.join()
+
+    def test_small_calls_succeed_beside_large_calls_of_the_same_method(self):
+        own_connection = [("grpc.use_local_subchannel_pool", 1)]
+        with Daemon("--threads=1", "--log-calls=false") as daemon:
+            self.assertLess(self.median_beside_large_calls(daemon, 48, own_connection), 0.5)
+
+    def test_small_calls_succeed_beside_large_calls_of_the_same_connection(self):
+        with Daemon("--threads=1", "--log-calls=false") as daemon:
+            self.assertLess(self.median_beside_large_calls(daemon, 12, ()), 0.5)
 
     def test_tolerates_a_thousand_idle_connections(self):
         descriptors = descriptor_count(self.daemon)

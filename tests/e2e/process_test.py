@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 """locusd as a process: flags, startup errors, graceful shutdown, deadlines and cancellation."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -20,6 +22,8 @@ SERVING, NOT_SERVING = 1, 2
 # Tokens of a call that is in flight for long enough to be observed on any machine, and short
 # enough to wait for: 155 GFLOP, which take one thread with AVX-512 about a second.
 LONG_TOKENS = 4096 if SANITIZED else 24576
+# Max time that locusd takes to stop, beyond its grace period.
+STOP_SECONDS = 20 if SANITIZED else 5
 
 
 def run(*flags, **environment):
@@ -122,6 +126,13 @@ def long_request(tokens=LONG_TOKENS):
     return request
 
 
+# A client that makes one long call; its argument is the port.
+LONG_CALL = """
+import sys, wire, process_test
+wire.Client(int(sys.argv[1]))(wire.ATTEND, process_test.long_request(), timeout=240)
+"""
+
+
 class InFlight:
     """A daemon that computes one long call, as a context manager."""
 
@@ -196,12 +207,113 @@ class StopTest(unittest.TestCase):
             self.assertTrue(details["RetryInfo"].retry_delay.seconds > 0)
             self.assertIsNotNone(running.future.result())
 
+    def test_second_signal_ends_a_drain_at_once(self):
+        with InFlight() as running:
+            running.daemon.terminate()
+            running.daemon.log.wait_for(lambda e: e["event"] == "draining")
+            running.daemon.terminate()
+            self.assertEqual(running.daemon.process.wait(20), -signal.SIGTERM)
+
+    def test_client_that_does_not_read_its_response_does_not_prevent_the_end(self):
+        """A stopped client neither reads the response nor closes its connection."""
+        with Daemon("--threads=1", "--grace-seconds=1") as daemon:
+            client = subprocess.Popen([sys.executable, "-B", "-c", LONG_CALL,
+                                       str(daemon.grpc_port)],
+                                      cwd=os.path.dirname(os.path.abspath(__file__)))
+            try:
+                while daemon.metric("locus_queue_seconds_count") < 1 and client.poll() is None:
+                    pass
+                client.send_signal(signal.SIGSTOP)
+                daemon.log.wait_for(lambda e: e["event"] == "call")
+                daemon.terminate()
+                self.assertEqual(daemon.process.wait(1 + STOP_SECONDS), 0)
+                self.assertEqual(daemon.log.other_lines(), [])
+            finally:
+                client.kill()
+                client.wait()
+
     def test_calls_in_flight_are_cancelled_after_the_grace_period(self):
         with InFlight("--grace-seconds=0") as running:
             running.daemon.terminate()
             self.assertEqual(running.daemon.process.wait(20), 0)
             with self.assertRaises(grpc.RpcError):
                 running.future.result()
+
+
+
+class StopDuringStartTest(unittest.TestCase):
+    FLAGS = ("--listen=127.0.0.1:0", "--http=127.0.0.1:0", "--grace-seconds=2")
+
+    def start(self, *flags):
+        """Starts locusd. Popen() returns when the child process has executed the program."""
+        process = subprocess.Popen([LOCUSD, *self.FLAGS, *flags], stdout=subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def events_of(self, process):
+        """The events that the process has logged. Fails if a line is not a log event."""
+        return [json.loads(line)["event"] for line in process.stderr]
+
+    def test_signal_at_any_moment_of_the_start_stops_the_server(self):
+        """The default action of SIGTERM applies until main() has run its first lines, that is while
+        the dynamic linker loads locusd; then the process has not written anything. From then on the
+        exit code is 0."""
+        ends = []
+        for milliseconds in (0, 2, 5, 10, 20, 50, 100):
+            for _ in range(8):
+                process = self.start()
+                time.sleep(milliseconds / 1000)
+                process.terminate()
+                code = process.wait(2 + STOP_SECONDS)
+                events = self.events_of(process)
+                ends.append((milliseconds, code, events))
+                if code == -signal.SIGTERM:
+                    self.assertEqual(events, [], ends[-1])
+                    continue
+                self.assertEqual(code, 0, ends[-1])
+                self.assertEqual(events[-2:], ["draining", "stopped"], ends[-1])
+        self.assertIn(0, [code for _, code, _ in ends])
+
+    def start_that_hangs(self):
+        """Starts a process whose main thread opens a pipe, which blocks until another process opens
+        the other end. Waits until the default action of SIGTERM no longer applies."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        pipe = os.path.join(folder.name, "flags")
+        os.mkfifo(pipe)
+        process = self.start(f"--flagfile={pipe}")
+        self.wait_for(lambda: self.has_sigterm(process, "SigBlk"))
+        return process
+
+    def wait_for(self, condition):
+        end = time.monotonic() + STOP_SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+
+    def has_sigterm(self, process, name):
+        """Whether SIGTERM is in a signal mask of the process: SigBlk (blocked by the main thread)
+        or ShdPnd (pending)."""
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as status:
+            mask = next(line.split()[1] for line in status if line.startswith(name + ":"))
+        return int(mask, 16) >> (signal.SIGTERM - 1) & 1 == 1
+
+    def test_signal_ends_a_start_that_hangs(self):
+        process = self.start_that_hangs()
+        process.terminate()
+        self.assertEqual(process.wait(STOP_SECONDS), 0)
+        self.assertEqual(self.events_of(process), ["stop_timeout"])
+
+    def test_second_signal_ends_a_start_that_hangs_at_once(self):
+        process = self.start_that_hangs()
+        process.terminate()
+        # Equal signals are merged until the first one is received.
+        self.wait_for(lambda: not self.has_sigterm(process, "ShdPnd"))
+        process.terminate()
+        self.assertEqual(process.wait(STOP_SECONDS), -signal.SIGTERM)
+        self.assertEqual(self.events_of(process), [])
 
 
 def seconds_of(action):

@@ -19,7 +19,7 @@ import grpc
 import wire
 from certificates import Authority, read, replace
 from daemon import LOCUSD, Daemon
-from methods import REFLECT, registered_methods
+from methods import REFLECT_METHODS, registered_methods
 
 UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
 UNAVAILABLE = grpc.StatusCode.UNAVAILABLE
@@ -115,8 +115,9 @@ class MethodsTest(SecurityTestCase):
             service = wire._POOL.FindServiceByName(f"locus.v1.{name}Service")
             for method in service.methods:
                 self.assertIn(f"/{service.full_name}/{method.name}", self.methods)
-        self.assertIn(REFLECT, self.methods)
-        self.assertGreaterEqual(len(self.methods), 8)
+        for path in (wire.HEALTH_CHECK, wire.HEALTH_WATCH, *REFLECT_METHODS.values()):
+            self.assertIn(path, self.methods)
+        self.assertGreaterEqual(len(self.methods), 9)
 
 
 class TlsTest(SecurityTestCase):
@@ -135,13 +136,6 @@ class TlsTest(SecurityTestCase):
     def test_client_rejects_a_server_of_another_authority(self):
         with Daemon(*self.tls_flags()) as daemon:
             self.assert_all(self.channel(daemon, ca=self.stranger), UNAVAILABLE)
-
-    def test_client_rejects_an_expired_server_certificate(self):
-        pair = self.ca.issue("expired-server", expired=True)
-        with Daemon(*self.tls_flags(pair=pair)) as daemon:
-            self.assertEqual(
-                daemon.log.wait_for(lambda e: e["event"] == "certificate")["level"], "warning")
-            self.assert_all(self.channel(daemon), UNAVAILABLE)
 
     def test_client_rejects_a_server_of_another_name(self):
         pair = self.ca.issue("elsewhere", host="elsewhere.example")
@@ -162,7 +156,7 @@ class TlsTest(SecurityTestCase):
 
     def test_mutual_tls_rejects_an_expired_client_certificate(self):
         with self.mutual_tls_daemon() as daemon:
-            pair = self.ca.issue("expired-client", expired=True)
+            pair = self.ca.issue_expired("expired-client")
             self.assert_all(self.channel(daemon, pair=pair), UNAVAILABLE)
 
     def test_mutual_tls_rejects_a_client_of_another_authority(self):
@@ -223,14 +217,15 @@ class TokenTest(SecurityTestCase):
     def test_exemptions_apply_only_to_the_named_services(self):
         own = [m for m in self.methods if m.startswith("/locus.v1.")]
         health = [wire.HEALTH_CHECK, wire.HEALTH_WATCH]
-        for exempt, open_paths in (("health", health), ("reflection", [REFLECT]),
-                                   ("health,reflection", [*health, REFLECT])):
+        reflect = list(REFLECT_METHODS.values())
+        for exempt, open_paths in (("health", health), ("reflection", reflect),
+                                   ("health,reflection", health + reflect)):
             with Daemon(f"--auth-tokens={self.tokens}", f"--auth-exempt={exempt}") as daemon:
                 channel = self.plain(daemon)
                 for path in self.methods:
                     self.assertEqual(code_of(channel, path) != UNAUTHENTICATED,
                                      path in open_paths, (exempt, path))
-                self.assertEqual(len(own) + 3, len(self.methods))
+                self.assertEqual(len(own) + 4, len(self.methods))
 
     def get(self, daemon, path, token=None):
         request = urllib.request.Request(f"http://127.0.0.1:{daemon.http_port}{path}")
@@ -280,12 +275,14 @@ class StartupErrorTest(SecurityTestCase):
     """locusd exits if TLS or tokens are configured but cannot be set up completely."""
 
     def startup_error(self, *flags):
-        """Starts locusd, which must exit with code 2, and returns its line on standard error."""
+        """Starts locusd, which must exit with code 2, and returns its message: standard error
+        without "locusd: " and the newline."""
         done = subprocess.run([LOCUSD, "--listen=127.0.0.1:0", "--http=", *flags],
                               capture_output=True, text=True, timeout=60, check=False)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
-        return done.stderr
+        self.assertTrue(done.stderr.startswith("locusd: "), done.stderr)
+        self.assertTrue(done.stderr.endswith("\n"), done.stderr)
+        return done.stderr[len("locusd: "):-1]
 
     def test_rejects_unusable_certificates_and_keys(self):
         certificate, key = self.server
@@ -296,59 +293,83 @@ class StartupErrorTest(SecurityTestCase):
         missing = self.path("missing")
         other_key = self.ca.issue("other")[1]
         for flags, expected in (
-                ((certificate, missing), "--tls-key: .*missing.*No such file"),
-                ((missing, key), "--tls-cert: .*missing.*No such file"),
-                ((self.folder, key), "--tls-cert: .*Is a directory"),
-                ((garbage, key), "--tls-cert: .*garbage.*certificate"),
-                ((truncated, key), "--tls-cert: .*truncated.*certificate"),
-                ((certificate, garbage), "--tls-key: .*garbage.*private key"),
-                ((certificate, other_key), "--tls-key: .*other.*--tls-cert")):
+                ((certificate, missing),
+                 f"--tls-key: cannot read {missing}: No such file or directory"),
+                ((missing, key),
+                 f"--tls-cert: cannot read {missing}: No such file or directory"),
+                ((self.folder, key), f"--tls-cert: cannot read {self.folder}: Is a directory"),
+                ((garbage, key), f"--tls-cert: {garbage} holds no certificate in PEM form"),
+                ((truncated, key),
+                 f"--tls-cert: {truncated} holds a certificate that is broken"),
+                ((certificate, garbage),
+                 f"--tls-key: {garbage} holds no private key in PEM form without a password"),
+                ((certificate, other_key),
+                 f"--tls-key: {other_key} is not the key of the certificate of --tls-cert")):
             with self.subTest(flags=flags):
                 error = self.startup_error(f"--tls-cert={flags[0]}", f"--tls-key={flags[1]}")
-                self.assertRegex(error, expected)
-        self.assertRegex(self.startup_error(*self.tls_flags(f"--tls-client-ca={garbage}")),
-                         "--tls-client-ca: .*garbage.*certificate")
+                self.assertEqual(error, expected)
+        self.assertEqual(self.startup_error(*self.tls_flags(f"--tls-client-ca={garbage}")),
+                         f"--tls-client-ca: {garbage} holds no certificate in PEM form")
+
+    def test_rejects_certificates_that_are_not_valid_now(self):
+        time_form = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"
+        expired = self.ca.issue_expired("expired")
+        self.assertRegex(self.startup_error(*self.tls_flags(pair=expired)),
+                         f"^--tls-cert: .*expired.pem holds a certificate that expired at {time_form}$")
+        future = self.ca.issue("future", begin_seconds=3600)
+        self.assertRegex(self.startup_error(*self.tls_flags(pair=future)),
+                         f"^--tls-cert: .*future.pem .* not valid before {time_form}$")
 
     def test_rejects_certificates_that_openssl_does_not_serve(self):
         certificate, key = self.path("weak.pem"), self.path("weak.key")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:1024", "-nodes", "-days", "2",
                         "-subj", "/CN=weak", "-keyout", key, "-out", certificate],
                        check=True, capture_output=True)
-        self.assertRegex(self.startup_error(f"--tls-cert={certificate}", f"--tls-key={key}"),
-                         "--tls-cert: .*weak.*OpenSSL")
+        self.assertEqual(self.startup_error(f"--tls-cert={certificate}", f"--tls-key={key}"),
+                         f"--tls-cert: {certificate} holds a certificate that OpenSSL does not "
+                         "serve; its key or digest may be too weak")
 
     def test_rejects_incomplete_combinations_of_flags(self):
         certificate, key = self.server
         for flags, expected in (
-                ((f"--tls-cert={certificate}",), "--tls-cert .*--tls-key"),
-                ((f"--tls-key={key}",), "--tls-key .*--tls-cert"),
-                ((f"--tls-client-ca={certificate}",), "--tls-client-ca .*--tls-cert"),
-                (("--auth-exempt=health",), "--auth-exempt .*--auth-tokens"),
+                ((f"--tls-cert={certificate}",), "--tls-cert needs --tls-key"),
+                ((f"--tls-key={key}",), "--tls-key needs --tls-cert"),
+                ((f"--tls-client-ca={certificate}",),
+                 "--tls-client-ca needs --tls-cert and --tls-key"),
+                (("--auth-exempt=health",), "--auth-exempt needs --auth-tokens"),
                 ((f"--auth-tokens={self.tokens}", "--auth-exempt=everything"),
-                 "everything.*health, reflection")):
+                 '--auth-exempt: "everything" is none of health, reflection, metrics')):
             with self.subTest(flags=flags):
-                self.assertRegex(self.startup_error(*flags), expected)
+                self.assertEqual(self.startup_error(*flags), expected)
 
     def test_rejects_unusable_token_files(self):
         file = self.path("bad-tokens")
-        for content, expected in ((b"", "no token"), (b"# none\n\n", "no token"),
-                                  (b"short\n", "line 1 "),
-                                  (f"{TOKEN}\ntwo words 0123456789\n".encode(), "line 2 "),
-                                  (TOKEN.encode() + b"\xff\n", "line 1 ")):
+        rule = "is no token; a token has 16 to 512 visible ASCII characters and no spaces"
+        for content, expected in ((b"", "holds no token"), (b"# none\n\n", "holds no token"),
+                                  (b"short\n", f"line 1 {rule}"),
+                                  (f"{TOKEN}\ntwo words 0123456789\n".encode(),
+                                   f"line 2 {rule}"),
+                                  (TOKEN.encode() + b"\xff\n", f"line 1 {rule}")):
             with self.subTest(content=content):
                 replace(file, content)
-                error = self.startup_error(f"--auth-tokens={file}")
-                self.assertIn(file, error)
-                self.assertIn(expected, error)
-        self.assertIn("No such file", self.startup_error(f"--auth-tokens={self.path('missing')}"))
+                self.assertEqual(self.startup_error(f"--auth-tokens={file}"),
+                                 f"--auth-tokens: {file}: {expected}")
+        missing = self.path("missing")
+        self.assertEqual(self.startup_error(f"--auth-tokens={missing}"),
+                         f"--auth-tokens: cannot read {missing}: No such file or directory")
 
     def test_rejects_plaintext_tokens_from_other_machines(self):
-        for flags in (("--listen=0.0.0.0:0",), ("--listen=[::]:0",),
-                      ("--listen=127.0.0.1:0", "--http=0.0.0.0:0"),
-                      (*self.tls_flags("--listen=0.0.0.0:0", "--http=0.0.0.0:0"),)):
+        listen = "--listen in plaintext; set --tls-cert and --tls-key"
+        http = ("--http in plaintext; set --tls-cert and --tls-key, or --auth-exempt=metrics, "
+                "or --http to a loopback address")
+        for flags, expected in (
+                (("--listen=0.0.0.0:0",), listen), (("--listen=[::]:0",), listen),
+                (("--listen=127.0.0.1:0", "--http=0.0.0.0:0"), http)):
             with self.subTest(flags=flags):
-                self.assertRegex(self.startup_error(f"--auth-tokens={self.tokens}", *flags),
-                                 "--auth-tokens.*plaintext")
+                self.assertEqual(
+                    self.startup_error(f"--auth-tokens={self.tokens}", *flags),
+                    f"--auth-tokens: other machines would send tokens to {expected}, or "
+                    "--allow-plaintext-tokens=true if another layer encrypts the traffic")
 
 
 class ContinuousCalls:
@@ -379,12 +400,16 @@ class ContinuousCalls:
 
 class ReloadTest(SecurityTestCase):
     def served_certificate(self, daemon):
-        """The certificate that the server presents, in DER form."""
-        context = ssl.create_default_context(cafile=self.ca.certificate)
-        context.set_alpn_protocols(["h2"])
-        with socket.create_connection(("127.0.0.1", daemon.grpc_port), 10) as plain, \
-                context.wrap_socket(plain, server_hostname="localhost") as secure:
-            return secure.getpeercert(binary_form=True)
+        """The certificate that the server presents on both ports, in DER form."""
+        served = set()
+        for port, protocol in ((daemon.grpc_port, "h2"), (daemon.http_port, "http/1.1")):
+            context = ssl.create_default_context(cafile=self.ca.certificate)
+            context.set_alpn_protocols([protocol])
+            with socket.create_connection(("127.0.0.1", port), 10) as plain, \
+                    context.wrap_socket(plain, server_hostname="localhost") as secure:
+                served.add(secure.getpeercert(binary_form=True))
+        self.assertEqual(len(served), 1, "the ports present different certificates")
+        return served.pop()
 
     def der(self, certificate):
         return ssl.PEM_cert_to_DER_cert(read(certificate).decode())
@@ -430,6 +455,26 @@ class ReloadTest(SecurityTestCase):
         self.assertEqual(calls.errors, [])
         self.assertGreater(calls.count, 10)
 
+    def test_does_not_reload_a_certificate_that_has_expired(self):
+        live = self.install(self.server)
+        with Daemon(*self.tls_flags(pair=live)) as daemon:
+            with self.expect(daemon, "certificate_rejected"):
+                self.install(self.ca.issue_expired("expired"))
+            self.assertIn("expired at", daemon.log.text())
+            self.assertEqual(self.served_certificate(daemon), self.der(self.server[0]))
+            self.assertEqual(code_of(self.channel(daemon), wire.LIST_SCHEMES), grpc.StatusCode.OK)
+
+    def test_reloads_a_certificate_once_it_becomes_valid(self):
+        live = self.install(self.server)
+        with Daemon(*self.tls_flags(pair=live)) as daemon:
+            future = self.ca.issue("future", begin_seconds=4)
+            with self.expect(daemon, "certificate_reloaded"):
+                with self.expect(daemon, "certificate_rejected"):
+                    self.install(future)
+                self.assertIn("not valid before", daemon.log.text())
+                self.assertEqual(self.served_certificate(daemon), self.der(self.server[0]))
+            self.assertEqual(self.served_certificate(daemon), self.der(future[0]))
+
     def test_reloads_the_client_certificate_authority(self):
         trusted = self.path("trusted.pem")
         replace(trusted, read(self.ca.certificate))
@@ -439,11 +484,14 @@ class ReloadTest(SecurityTestCase):
             self.assertEqual(code_of(self.channel(daemon, pair=old), wire.LIST_SCHEMES), ok)
             self.assertEqual(code_of(self.channel(daemon, pair=new), wire.LIST_SCHEMES),
                              UNAVAILABLE)
+            self.assertEqual(daemon.http("/metrics", pair=old)[0], 200)
             with self.expect(daemon, "certificate_reloaded"):
                 replace(trusted, read(self.stranger.certificate))
             self.assertEqual(code_of(self.channel(daemon, pair=new), wire.LIST_SCHEMES), ok)
             self.assertEqual(code_of(self.channel(daemon, pair=old), wire.LIST_SCHEMES),
                              UNAVAILABLE)
+            self.assertEqual(daemon.http("/metrics", pair=new)[0], 200)
+            self.assertRaises(OSError, daemon.http, "/metrics", pair=old)
 
     def test_reloads_tokens_without_failing_calls(self):
         tokens = self.path("live-tokens")

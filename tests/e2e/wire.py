@@ -12,7 +12,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PROTOC = os.environ.get("PROTOC", "protoc")
 FILES = ("locus/v1/encoding.proto", "locus/v1/attention.proto", "locus/v1/evaluation.proto",
          "google/rpc/status.proto", "google/rpc/error_details.proto",
-         "grpc/health/v1/health.proto")
+         "grpc/health/v1/health.proto", "grpc/reflection/v1/reflection.proto",
+         "grpc/reflection/v1alpha/reflection.proto")
 
 LIST_SCHEMES = "/locus.v1.EncodingService/ListSchemes"
 ENCODE = "/locus.v1.EncodingService/Encode"
@@ -100,10 +101,10 @@ def array(message):
 class Client:
     """A plaintext channel to a port on loopback, without limits of the message size."""
 
-    def __init__(self, port):
+    def __init__(self, port, options=()):
         self.channel = grpc.insecure_channel(
             f"127.0.0.1:{port}", options=[("grpc.max_receive_message_length", -1),
-                                          ("grpc.max_send_message_length", -1)])
+                                          ("grpc.max_send_message_length", -1), *options])
 
     def close(self):
         self.channel.close()
