@@ -142,8 +142,8 @@ class PlainClient {
   // Returns true if the server has closed the connection.
   bool IsClosed() const {
     char byte = 0;
-    return recv(socket_, &byte, 1, MSG_DONTWAIT | MSG_PEEK) == 0 ||
-           (errno != EAGAIN && errno != EWOULDBLOCK);
+    const ssize_t n = recv(socket_, &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+    return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
   }
 
  private:

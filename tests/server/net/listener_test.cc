@@ -60,8 +60,8 @@ TEST(ListenerTest, ClosesConnectionsAboveTheLimit) {
 // Whether the peer of `client` has closed the connection.
 bool IsClosed(int client) {
   char byte = 0;
-  return recv(client, &byte, 1, MSG_DONTWAIT) == 0 ||
-         (errno != EAGAIN && errno != EWOULDBLOCK);
+  const ssize_t n = recv(client, &byte, 1, MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
 // A listener with two connections, whose owner does nothing with them.
