@@ -24,6 +24,7 @@ constexpr char kFooter[] = R"(Examples:
   locus evaluate --task copy --scheme rope --scheme alibi
   locus plot heatmap --scheme sinusoidal --out table.svg
   locus explain --hf-config config.json
+  locus compare rope alibi
   locus load --rate 2000 --duration 30s
 
 Without --server, commands use a server inside this process. Run `locus COMMAND
@@ -34,9 +35,9 @@ constexpr int kUsageExitCode = 2;
 
 // All commands, in the order of the help text.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes, AddEncode,  AddAttend,     AddCheck,         AddEvaluate,
-    AddPlot,    AddExplain, AddHfConfig,   AddConvertLayout, AddLoad,
-    AddHealth,  AddVersion, AddCompletion, AddManual};
+    AddSchemes, AddEncode,  AddAttend,  AddCheck,      AddEvaluate,
+    AddPlot,    AddExplain, AddCompare, AddHfConfig,   AddConvertLayout,
+    AddLoad,    AddHealth,  AddVersion, AddCompletion, AddManual};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
