@@ -84,6 +84,7 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
 int Finish(const absl::Status& status, int exit_code) {
   if (status.ok()) return exit_code;
   WriteError(ErrorLine(status));
+  WriteProgress(ErrorExcerpt(status));
   return ExitCode(status);
 }
 
