@@ -49,7 +49,9 @@ SCALINGS = (
 
 
 def run(*arguments):
-    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, timeout=120)
+    # COLUMNS is so large that no table is wrapped.
+    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "COLUMNS": "1000"})
 
 
 def write_npy(path, shape, values, code):
