@@ -10,6 +10,7 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/command_line.h"
 #include "client/cli/support/suggest.h"
 #include "client/cli/support/terminal.h"
 
@@ -126,6 +127,7 @@ int RunApp(int argc, const char* const* argv) {
   InstallSignalHandlers();
   // Our own code does not throw, but libraries may, e.g. std::bad_alloc.
   try {
+    RecordCommandLine(argc, argv);
     return Run(argc, argv);
   } catch (const std::exception& error) {
     WriteError(error.what());

@@ -117,9 +117,10 @@ class ChartDrawer {
                           .x_range = XRange(chart),
                           .y_range = YRange(chart),
                           .x_ticks = chart.x_ticks,
+                          .x_tick_labels = chart.x_tick_labels,
                           .log_x = chart.log_x,
                           .log_y = chart.log_y,
-                          .right = LongestName(chart) + 24,
+                          .right = chart.names ? LongestName(chart) + 24 : 0,
                           .headroom = chart.marked_x.has_value() ? 18.0 : 0.0,
                           .width = chart.width,
                           .height = chart.height})) {}
@@ -136,7 +137,7 @@ class ChartDrawer {
     DrawReference();
     for (const Curve& curve : chart_.curves) DrawBand(curve);
     for (const Curve& curve : chart_.curves) DrawCurve(curve);
-    DrawNames();
+    if (chart_.names) DrawNames();
     return scene;
   }
 

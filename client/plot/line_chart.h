@@ -40,10 +40,15 @@ struct LineChart {
 
   // Ticks of the x axis; empty chooses them automatically.
   std::vector<double> x_ticks = {};
+  // Labels of `x_ticks`; empty formats the numbers.
+  std::vector<std::string> x_tick_labels = {};
   bool log_x = false;
   bool log_y = false;
   // Draws markers at the points, to distinguish curves without colour.
   bool markers = true;
+  // Draws the names of the curves at their ends. A page that has a legend
+  // leaves them out.
+  bool names = true;
   // Range of the y axis; unset chooses it from the curves.
   std::optional<Interval> y_range = std::nullopt;
   // Shades the background from this x on, such as beyond the training length,
