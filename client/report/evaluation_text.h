@@ -13,9 +13,9 @@ std::string ReportTitle(const Manifest& manifest);
 std::string QuestionHtml(const Manifest& manifest);
 // Returns one line of facts: task, model, training, seeds and version.
 std::string EvaluationFacts(const Manifest& manifest);
-// Returns the card with the winner, or with what is true instead.
+// Returns the card with the winner, or with the reason why there is none.
 std::string VerdictCard(const Manifest& manifest);
-// Returns three sentences: what the result means and what it does not.
+// Returns three sentences about the meaning of the result and its limits.
 std::string MeaningHtml(const Manifest& manifest);
 
 }  // namespace locus::client

@@ -18,7 +18,7 @@ struct VerdictDetails {
   // Such as "winner", "at_chance", "one_seed" or "pattern"; may be empty.
   std::string kind;
   std::string text;
-  // What to try next; may be empty.
+  // The suggested next experiment; may be empty.
   std::string next_step;
 };
 
