@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/plot/frame.h"
 #include "client/plot/scale.h"
 #include "client/plot/scene.h"
 
@@ -25,8 +26,17 @@ struct Curve {
   // Index of the colour, dashes and markers. A scheme has the same index in all
   // charts of a report.
   int series = 0;
+  // Single measurements drawn as dots, such as one per seed, in units of the
+  // axes.
+  std::vector<Point> dots = {};
   // Draws the curve in a pale colour, for schemes that are not compared.
   bool pale = false;
+};
+
+// A horizontal line, such as the training length.
+struct ReferenceLine {
+  double y = 0;
+  std::string label;
 };
 
 struct LineChart {
@@ -46,9 +56,6 @@ struct LineChart {
   bool log_y = false;
   // Draws markers at the points, to distinguish curves without colour.
   bool markers = true;
-  // Draws the names of the curves at their ends. A page that has a legend
-  // leaves them out.
-  bool names = true;
   // Range of the y axis; unset chooses it from the curves.
   std::optional<Interval> y_range = std::nullopt;
   // Shades the background from this x on, such as beyond the training length,
@@ -58,9 +65,15 @@ struct LineChart {
   // A horizontal reference line, such as the chance level.
   std::optional<double> reference = std::nullopt;
   std::string reference_label = "";
+  // Further horizontal lines.
+  std::vector<ReferenceLine> references = {};
+  // Writes the names of the curves and lines at the right. Panels of a figure
+  // with a legend leave them out.
+  bool names = true;
 
   double width = 760;
   double height = 430;
+  double title_size = kTitleSize;
 };
 
 Scene DrawLineChart(const LineChart& chart);
