@@ -176,10 +176,11 @@ void AddExperimentFlags(CLI::App& command, EvaluationFlags& flags) {
       .add_flag("--pattern", flags.pattern,
                 "Measure one untrained attention layer instead")
       ->group("Experiment");
-  add("-s,--scheme", flags.schemes, "SCHEME",
-      "As in `locus encode`; may be repeated; default: the six best known "
-      "schemes; for retrofit: rope and each of its scalings by 2, 4 and 8")
-      ->allow_extra_args(false);
+  AddSchemesFlag(
+      command, flags.schemes,
+      "Schemes or config.json files; default: the six best known schemes; for "
+      "retrofit: rope and each of its scalings by 2, 4 and 8",
+      "Experiment");
   AddConfigsFlag(command, flags.hf_configs, "Experiment");
   add("--train-length", flags.train_length, "N",
       "Training length in tokens; default 32, with --pattern 64");

@@ -6,7 +6,6 @@
 #include "absl/strings/str_join.h"
 #include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_flags.h"
-#include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/suggest.h"
 #include "client/io/file.h"
 
@@ -122,15 +121,10 @@ const std::vector<std::string>& EvaluationTasks() {
 absl::StatusOr<v1::EvaluateExtrapolationRequest> MakeEvaluationRequest(
     const EvaluationFlags& flags) {
   v1::EvaluateExtrapolationRequest request;
-  for (const std::string& text : flags.schemes) {
-    absl::StatusOr<v1::Scheme> scheme = ParseScheme(text);
-    if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
-    *request.add_schemes() = *std::move(scheme);
-  }
-  CLIENT_ASSIGN_OR_RETURN(
-      const std::vector<v1::Scheme> configured,
-      ReadConfigs(flags.hf_configs, flags.layer_count.value_or(1)));
-  for (const v1::Scheme& scheme : configured) *request.add_schemes() = scheme;
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Scheme> schemes,
+                          ReadSchemes(flags.schemes, flags.hf_configs,
+                                      flags.layer_count.value_or(1)));
+  for (const v1::Scheme& scheme : schemes) *request.add_schemes() = scheme;
   if (flags.pattern) {
     CLIENT_RETURN_IF_ERROR(CheckPattern(flags));
     AddPattern(flags, request.mutable_pattern());

@@ -1,9 +1,12 @@
 #include "client/cli/requests/scheme_flags.h"
 
+#include <functional>
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
@@ -33,27 +36,76 @@ absl::StatusOr<HfModel> ReadConfig(const std::string& path) {
   for (const std::string& note : model->notes) {
     WriteError(absl::StrCat("--hf-config: ", note));
   }
+  model->file_name = path.substr(path.rfind('/') + 1);
   return model;
+}
+
+// No text of a scheme ends like this.
+bool IsConfigPath(const std::string& text) {
+  return absl::EndsWithIgnoreCase(text, ".json");
+}
+
+// Reads the text of a scheme, or the config.json that it names.
+absl::StatusOr<HfModel> ReadOne(const std::string& text) {
+  if (IsConfigPath(text)) return ReadConfig(text);
+  absl::StatusOr<v1::Scheme> scheme = ParseScheme(text);
+  if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
+  HfModel model;
+  model.scheme = *std::move(scheme);
+  return model;
+}
+
+// The scheme for a model with `layer_count` layers.
+v1::Scheme SchemeForLayers(HfModel model, int64_t layer_count) {
+  if (!model.layered) return std::move(model.scheme);
+  const int64_t period = model.layered->layers().period();
+  if (period <= layer_count) return *std::move(model.layered);
+  WriteError(absl::StrCat("--hf-config: layers alternate with period ", period,
+                          ", which needs more layers than ", layer_count,
+                          "; all layers use the same scheme"));
+  return std::move(model.scheme);
 }
 
 }  // namespace
 
 void AddSchemeFlags(CLI::App& command, SchemeFlags& flags) {
-  CLI::Option* scheme =
+  CLI::Option* argument =
       command
-          .add_option("-s,--scheme", flags.scheme,
-                      "Name of a scheme, or its protobuf text format; see "
-                      "`locus schemes`")
+          .add_option("SCHEME", flags.scheme,
+                      "A scheme, such as rope or rope:base=500000 (see `locus "
+                      "schemes`), or a model's config.json")
           ->type_name("SCHEME");
+  CLI::Option* scheme = command
+                            .add_option("-s,--scheme", flags.scheme,
+                                        "Same as the argument SCHEME")
+                            ->type_name("SCHEME")
+                            ->excludes(argument);
   command
       .add_option("--hf-config", flags.hf_config,
                   "Take the scheme from a model's config.json")
       ->type_name("JSON")
+      ->excludes(argument)
       ->excludes(scheme);
   command
       .add_option("--table", flags.table,
                   "Table of the scheme, for learned and t5_bias")
       ->type_name("NPY");
+}
+
+void AddSchemesFlag(CLI::App& command, std::vector<std::string>& schemes,
+                    const std::string& description, const char* group) {
+  const std::function<void(const std::vector<std::string>&)> append =
+      [&schemes](const std::vector<std::string>& given) {
+        schemes.insert(schemes.end(), given.begin(), given.end());
+      };
+  command.add_option_function("SCHEME", append, description)
+      ->type_name("SCHEME");
+  command
+      .add_option_function("-s,--scheme", append,
+                           "Same as the argument SCHEME; may be repeated")
+      ->type_name("SCHEME")
+      ->allow_extra_args(false)
+      ->group(group);
 }
 
 void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
@@ -66,37 +118,14 @@ void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
       ->group(group);
 }
 
-absl::StatusOr<std::vector<v1::Scheme>> ReadConfigs(
-    const std::vector<std::string>& paths, int64_t layer_count) {
-  std::vector<v1::Scheme> schemes;
-  for (const std::string& path : paths) {
-    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadConfig(path));
-    if (!model.layered) {
-      schemes.push_back(std::move(model.scheme));
-    } else if (model.layered->layers().period() <= layer_count) {
-      schemes.push_back(*std::move(model.layered));
-    } else {
-      WriteError(absl::StrCat("--hf-config: layers alternate with period ",
-                              model.layered->layers().period(),
-                              ", which needs more layers than ", layer_count,
-                              "; all layers use the same scheme"));
-      schemes.push_back(std::move(model.scheme));
-    }
-  }
-  return schemes;
-}
-
 absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags) {
-  HfModel model;
-  if (!flags.hf_config.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(model, ReadConfig(flags.hf_config));
-  } else if (flags.scheme.empty()) {
-    return UsageError("--scheme is required");
-  } else {
-    absl::StatusOr<v1::Scheme> scheme = ParseScheme(flags.scheme);
-    if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
-    model.scheme = *std::move(scheme);
+  if (flags.hf_config.empty() && flags.scheme.empty()) {
+    return UsageError(
+        "a scheme is required, such as rope (see `locus schemes`)");
   }
+  CLIENT_ASSIGN_OR_RETURN(HfModel model, flags.hf_config.empty()
+                                             ? ReadOne(flags.scheme)
+                                             : ReadConfig(flags.hf_config));
   if (flags.table.empty()) return model;
   const absl::StatusOr<v1::Tensor> table = ReadNpy(flags.table);
   if (!table.ok()) return AsUsage(table.status(), "--table");
@@ -107,6 +136,46 @@ absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags) {
 absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadModel(flags));
   return std::move(model.scheme);
+}
+
+absl::StatusOr<std::vector<HfModel>> ReadModels(
+    const std::vector<std::string>& schemes,
+    const std::vector<std::string>& config_paths) {
+  std::vector<HfModel> models;
+  for (const std::string& text : schemes) {
+    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadOne(text));
+    models.push_back(std::move(model));
+  }
+  for (const std::string& path : config_paths) {
+    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadConfig(path));
+    models.push_back(std::move(model));
+  }
+  return models;
+}
+
+absl::StatusOr<std::vector<v1::Scheme>> ReadSchemes(
+    const std::vector<std::string>& schemes,
+    const std::vector<std::string>& config_paths, int64_t layer_count) {
+  CLIENT_ASSIGN_OR_RETURN(std::vector<HfModel> models,
+                          ReadModels(schemes, config_paths));
+  std::vector<v1::Scheme> result;
+  for (HfModel& model : models) {
+    result.push_back(SchemeForLayers(std::move(model), layer_count));
+  }
+  return result;
+}
+
+std::string SizesNote(const HfModel& model, int64_t dim, int64_t head_count) {
+  if (model.file_name.empty()) return "";
+  std::vector<std::string> sizes;
+  if (dim > 0) sizes.push_back(absl::StrCat("dim ", dim));
+  if (head_count > 0) {
+    sizes.push_back(
+        absl::StrCat(head_count, head_count == 1 ? " head" : " heads"));
+  }
+  if (sizes.empty()) return "";
+  return absl::StrCat("(", absl::StrJoin(sizes, ", "), " from ",
+                      model.file_name, ")");
 }
 
 }  // namespace locus::client
