@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
+#include "client/cli/render/attention_map.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/table.h"
 #include "client/cli/requests/attend_request.h"
@@ -89,7 +90,10 @@ std::string FormatText(const v1::AttendRequest& request,
       return absl::StrCat("head ", head);
     };
   }
-  if (response.has_weights()) add("attention", response.weights());
+  if (response.has_weights()) {
+    table.title = "attention";
+    text = FormatAttentionMap(table, response.weights());
+  }
   table.column_label = nullptr;
   add("output", response.output());
   table.row_label = nullptr;
