@@ -83,7 +83,7 @@ absl::StatusOr<v1::EncodeResponse> RequestEncoding(Client& client,
     return !violations.empty() && violations.front().field == field;
   };
   if (lacks("dim") && request.dim() == 0) {
-    request.set_dim(128);
+    request.set_dim(kDefaultDim);
     response = client.Encode(request);
   } else if (lacks("head_count") && request.head_count() == 0) {
     request.set_head_count(8);
@@ -211,7 +211,7 @@ void AddExplain(CLI::App& app, Action& action) {
     command->add_option(name, target, description)->type_name(type);
   };
   add("-d,--dim", flags->dim, "N",
-      "Width of one head or of the embeddings; default 128");
+      "Width of one head or of the embeddings; default 64");
   add("--heads", flags->head_count, "N",
       "Number of heads of a score bias; default 8");
   add("--trained", flags->trained_length, "N",
