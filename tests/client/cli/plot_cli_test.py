@@ -123,20 +123,20 @@ class PlotTest(unittest.TestCase):
 
     def test_ticks_are_the_ids_of_a_list(self):
         for kind, scheme in (("heatmap", "sinusoidal"), ("similarity", "rope"),
-                             ("bias", "alibi { symmetric: true }"), ("waveforms", "sinusoidal")):
+                             ("bias", "alibi"), ("waveforms", "sinusoidal")):
             texts = self.texts(self.svg(kind, scheme, "--positions", "0,7,500,3"))
             self.assertIn("500", texts, kind)
             self.assertNotIn("2", texts, kind)
 
     def test_ticks_are_the_ids_of_a_range(self):
         for kind, *scheme in (("heatmap", "sinusoidal", "--dim", "8"), ("similarity", "rope"),
-                              ("bias", "alibi { symmetric: true }"), ("waveforms", "sinusoidal")):
+                              ("bias", "alibi"), ("waveforms", "sinusoidal")):
             texts = self.texts(self.svg(kind, *scheme, "--positions", "1000:1050"))
             self.assertIn("1040", texts, kind)
             self.assertNotIn("40", texts, kind)
 
     def test_heads_of_alibi_have_their_slope_and_scale(self):
-        texts = self.texts(self.svg("bias", "alibi { symmetric: true }", "--heads", "8"))
+        texts = self.texts(self.svg("bias", "alibi", "--heads", "8"))
         self.assertIn("m = 1/64 \u00b7 halves every 44", texts)
         # 127 times 1/2, and 127 times 1/256.
         self.assertLessEqual({"\u221260", "\u22120.4"}, set(texts))
@@ -154,8 +154,8 @@ class PlotTest(unittest.TestCase):
         for kind in ("decay", "wavelengths", "waveforms"):
             texts = self.texts(self.svg(kind, "rope", "rope { yarn { factor: 4 } }"))
             self.assertLessEqual({"rope", "rope, yarn \u00d74 of 2048"}, set(texts), kind)
-        texts = self.texts(self.svg("bias", "alibi { symmetric: true }",
-                                    "kerple { symmetric: true }"))
+        texts = self.texts(self.svg("bias", "alibi",
+                                    "kerple"))
         self.assertEqual(texts.count("head 0"), 1)
 
     def test_several_schemes_stand_side_by_side(self):
@@ -207,8 +207,9 @@ class PlotTest(unittest.TestCase):
             self.assertIn(b"tEXtSource\0" + (command + path).encode(), file.read())
 
     def test_default_file_name(self):
-        self.assertEqual(self.ok("plot", "waveforms", "rope", cwd=self.folder),
-                         "wrote rope-waveforms.svg\n")
+        self.assertEqual(self.ok("plot", "bias", "ALiBi", cwd=self.folder),
+                         "wrote alibi-bias.svg\n")
+        self.assertEqual(os.listdir(self.folder), ["alibi-bias.svg"])
         self.assertEqual(self.ok("plot", "decay", "rope", "sinusoidal:base=500", cwd=self.folder),
                          "wrote rope-sinusoidal-decay.svg\n")
 
