@@ -36,8 +36,8 @@ void AddYAxis(const std::vector<double>& ticks,
 }
 
 // Adds the x axis. Labels that would overlap the previous label are omitted.
-void AddXAxis(const std::vector<double>& ticks, Frame& frame) {
-  const std::vector<std::string> labels = TickLabels(ticks);
+void AddXAxis(const std::vector<double>& ticks,
+              const std::vector<std::string>& labels, Frame& frame) {
   const double bottom = frame.area.high_y;
   frame.shapes.emplace_back(
       Path{.points = {{frame.area.low_x, bottom}, {frame.area.high_x, bottom}},
@@ -120,9 +120,14 @@ Frame MakeFrame(const FrameOptions& options) {
                                  : Scale::Linear(options.y_range, y_pixels),
               .shapes = std::move(heading)};
   AddYAxis(y_ticks, y_labels, frame);
-  AddXAxis(options.x_ticks.empty()
-               ? NiceTicks(options.x_range, options.width < 500 ? 5 : 8)
-               : options.x_ticks,
+  const std::vector<double> x_ticks =
+      options.x_ticks.empty()
+          ? NiceTicks(options.x_range, options.width < 500 ? 5 : 8)
+          : options.x_ticks;
+  AddXAxis(x_ticks,
+           options.x_tick_labels.size() == x_ticks.size()
+               ? options.x_tick_labels
+               : TickLabels(x_ticks),
            frame);
   if (!options.x_label.empty()) {
     frame.shapes.emplace_back(

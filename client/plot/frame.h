@@ -24,6 +24,8 @@ struct FrameOptions {
   Interval y_range;
   // Ticks of the x axis; empty chooses them automatically.
   std::vector<double> x_ticks = {};
+  // Labels of `x_ticks`; empty formats the numbers.
+  std::vector<std::string> x_tick_labels = {};
   bool log_x = false;
   bool log_y = false;
   // Space to the right of the axes, and above the highest value.

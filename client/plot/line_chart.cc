@@ -149,6 +149,7 @@ class ChartDrawer {
                           .x_range = XRange(chart),
                           .y_range = YRange(chart),
                           .x_ticks = chart.x_ticks,
+                          .x_tick_labels = chart.x_tick_labels,
                           .log_x = chart.log_x,
                           .log_y = chart.log_y,
                           .right = chart.names ? LongestName(chart) + 24 : 0,

@@ -50,6 +50,8 @@ struct LineChart {
 
   // Ticks of the x axis; empty chooses them automatically.
   std::vector<double> x_ticks = {};
+  // Labels of `x_ticks`; empty formats the numbers.
+  std::vector<std::string> x_tick_labels = {};
   bool log_x = false;
   bool log_y = false;
   // Draws markers at the points, to distinguish curves without colour.

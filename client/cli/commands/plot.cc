@@ -6,6 +6,7 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/base/status_macros.h"
@@ -17,6 +18,7 @@
 #include "client/cli/requests/attend_request.h"
 #include "client/cli/requests/positions.h"
 #include "client/cli/requests/scheme_flags.h"
+#include "client/cli/requests/scheme_sizes.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/requests/seed_flag.h"
 #include "client/cli/support/cli_errors.h"
@@ -33,9 +35,9 @@ constexpr char kPlotExamples[] = R"(Examples:
   locus plot heatmap sinusoidal --dim 128 --columns 0:64
   locus plot triptych sinusoidal --dim 128 --channels 0,1,10,20,50
   locus plot similarity rope --positions 0:256 --out similarity.png
-  locus plot clocks 'rope { yarn { factor: 4 } }' --out clocks.svg
-  locus plot decay rope sinusoidal --positions 0:512
-  locus plot bias 'alibi { symmetric: true }' --heads 8 --out bias.svg
+  locus plot clocks rope:yarn.factor=4 --out clocks.svg
+  locus plot decay rope rope:yarn.factor=4 --positions 0:512
+  locus plot bias alibi --heads 8 --out bias.svg
   locus plot attention rope --tokens "the cat sat on the mat" --causal \
     --out attention.png --theme dark
 
@@ -183,15 +185,34 @@ ChartOptions OptionsOf(const PlotFlags& flags, const v1::Scheme& scheme,
           .target_length = flags.target_length};
 }
 
+// A chart, and what the command says about it.
+struct Drawing {
+  plot::Scene scene;
+  // The names of the schemes, for the file.
+  std::vector<std::string> names;
+  // Sizes that come from a configuration; may be empty.
+  std::string note;
+
+  // Adds the name and the note of a scheme unless they are there.
+  void Include(const std::string& name, const std::string& sizes_note) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      names.push_back(name);
+    }
+    if (sizes_note.empty() || absl::StrContains(note, sizes_note)) return;
+    absl::StrAppend(&note, note.empty() ? "" : " ", sizes_note);
+  }
+};
+
 // A chart of one scheme's attention weights.
 absl::StatusOr<plot::Scene> DrawAttention(const PlotFlags& flags,
                                           const SchemeFlags& scheme,
                                           const v1::ListSchemesResponse& list,
-                                          Client& client) {
+                                          Client& client, Drawing& drawing) {
   AttendFlags attend = flags.attend;
   attend.scheme = scheme;
   attend.return_weights = true;
   CLIENT_ASSIGN_OR_RETURN(const AttendPlan plan, MakeAttendPlan(attend));
+  drawing.Include(SchemeName(plan.request.scheme()), plan.sizes_note);
   const absl::StatusOr<v1::AttendResponse> response =
       client.Attend(plan.request);
   if (!response.ok()) return WithFlagHint(response.status(), PlotHints());
@@ -208,19 +229,22 @@ absl::StatusOr<plot::Scene> DrawAttention(const PlotFlags& flags,
                         plan.request.options(), response->weights());
 }
 
-absl::StatusOr<plot::Scene> DrawAttentions(const PlotFlags& flags,
-                                           const v1::ListSchemesResponse& list,
-                                           Client& client) {
+absl::StatusOr<Drawing> DrawAttentions(const PlotFlags& flags,
+                                       const v1::ListSchemesResponse& list,
+                                       Client& client) {
   const std::vector<SchemeFlags> each = EachSchemeFlags(flags);
   PlotFlags panel_flags = flags;
   if (each.size() > 1) panel_flags.title = "";
+  Drawing drawing;
   std::vector<plot::Scene> panels;
   for (const SchemeFlags& scheme : each) {
-    CLIENT_ASSIGN_OR_RETURN(plot::Scene panel,
-                            DrawAttention(panel_flags, scheme, list, client));
+    CLIENT_ASSIGN_OR_RETURN(
+        plot::Scene panel,
+        DrawAttention(panel_flags, scheme, list, client, drawing));
     panels.push_back(std::move(panel));
   }
-  return SideBySide(flags.title, std::move(panels));
+  drawing.scene = SideBySide(flags.title, std::move(panels));
+  return drawing;
 }
 
 absl::Status CheckEncoding(const v1::EncodeResponse& response) {
@@ -231,36 +255,16 @@ absl::Status CheckEncoding(const v1::EncodeResponse& response) {
   return CheckTensor(response.rotation().sin());
 }
 
-// Calls Encode. If the server reports that the dimension or the number of heads
-// is missing, sets a default in `request` and calls again.
-absl::StatusOr<v1::EncodeResponse> EncodeWithDefaults(
-    Client& client, v1::EncodeRequest& request) {
-  constexpr int64_t kDefaultHeadCount = 4;
-  while (true) {
-    absl::StatusOr<v1::EncodeResponse> response = client.Encode(request);
-    const std::vector<FieldViolation> violations =
-        FieldViolations(response.status());
-    const auto lacks = [&violations](absl::string_view field) {
-      return !violations.empty() && violations.front().field == field;
-    };
-    if (lacks("dim") && request.dim() == 0) {
-      request.set_dim(kDefaultDim);
-    } else if (lacks("head_count") && request.head_count() == 0) {
-      request.set_head_count(kDefaultHeadCount);
-    } else {
-      return response;
-    }
-  }
-}
-
 // The request for one scheme. Flags take precedence over the configuration.
 v1::EncodeRequest RequestOf(const PlotFlags& flags, const HfModel& model,
                             const v1::Positions& positions) {
   v1::EncodeRequest request;
   *request.mutable_scheme() = model.scheme;
   *request.mutable_positions() = positions;
-  request.set_dim(flags.attend.dim.value_or(model.head_dim));
-  request.set_head_count(flags.attend.head_count.value_or(model.head_count));
+  const CallSizes sizes =
+      SizesForEncoding(model, flags.attend.dim, flags.attend.head_count);
+  request.set_dim(sizes.dim);
+  request.set_head_count(sizes.head_count);
   const bool has_flags = flags.trained_length > 0 || flags.target_length > 0;
   const int64_t trained =
       has_flags ? flags.trained_length : model.trained_length;
@@ -285,9 +289,10 @@ SchemeSizes SizesOf(const v1::EncodeRequest& request,
   return sizes;
 }
 
-absl::StatusOr<plot::Scene> DrawSchemes(const PlotFlags& flags,
-                                        const v1::ListSchemesResponse& list,
-                                        Client& client) {
+absl::StatusOr<Drawing> DrawSchemes(const PlotFlags& flags,
+                                    const v1::ListSchemesResponse& list,
+                                    Client& client) {
+  Drawing drawing;
   const PlotKind& kind = *FindPlotKind(flags.kind);
   auto positions = ParsePositions(flags.positions.empty() ? kind.positions
                                                           : flags.positions);
@@ -300,10 +305,10 @@ absl::StatusOr<plot::Scene> DrawSchemes(const PlotFlags& flags,
                           ParseIndices(flags.columns, "--columns"));
   std::vector<ChartScheme> schemes;
   for (const SchemeFlags& each : EachSchemeFlags(flags)) {
-    CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(each));
-    v1::EncodeRequest request = RequestOf(flags, model, *positions);
-    absl::StatusOr<v1::EncodeResponse> response =
-        EncodeWithDefaults(client, request);
+    CLIENT_ASSIGN_OR_RETURN(const HfModel model,
+                            ReadModel(each, DirectionFor(flags.attend.causal)));
+    const v1::EncodeRequest request = RequestOf(flags, model, *positions);
+    absl::StatusOr<v1::EncodeResponse> response = client.Encode(request);
     if (!response.ok()) return WithFlagHint(response.status(), PlotHints());
     CLIENT_RETURN_IF_ERROR(CheckEncoding(*response));
     ChartOptions options =
@@ -311,53 +316,43 @@ absl::StatusOr<plot::Scene> DrawSchemes(const PlotFlags& flags,
     options.positions = *positions;
     options.rows = rows;
     options.columns = columns;
+    drawing.Include(
+        options.scheme_name,
+        SizesForEncoding(model, flags.attend.dim, flags.attend.head_count)
+            .note);
     schemes.push_back({std::move(options), *std::move(response)});
   }
-  return kind.draw({.title = flags.title, .channels = flags.channels}, schemes);
-}
-
-// The default file name, such as rope-waveforms.svg: the first word of each
-// scheme, or the name of the configuration.
-std::string DefaultPath(const PlotFlags& flags) {
-  std::vector<std::string> parts;
-  for (const SchemeFlags& each : EachSchemeFlags(flags)) {
-    const std::string& text =
-        each.scheme.empty() ? each.hf_config : each.scheme;
-    std::string word;
-    for (const char c : text.substr(text.rfind('/') + 1)) {
-      const bool plain =
-          absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
-      if (!plain) break;
-      word += c;
-    }
-    if (!word.empty() &&
-        std::find(parts.begin(), parts.end(), word) == parts.end()) {
-      parts.push_back(word);
-    }
-  }
-  parts.push_back(flags.kind);
-  return absl::StrCat(absl::StrJoin(parts, "-"), ".svg");
+  CLIENT_ASSIGN_OR_RETURN(
+      drawing.scene,
+      kind.draw({.title = flags.title, .channels = flags.channels}, schemes));
+  return drawing;
 }
 
 absl::StatusOr<Outcome> Run(const PlotFlags& flags) {
   CLIENT_RETURN_IF_ERROR(ValidateFlags(flags));
-  const std::string path = flags.out.empty() ? DefaultPath(flags) : flags.out;
-  CLIENT_ASSIGN_OR_RETURN(const PictureFile file,
-                          ReadPictureFile(path, flags.theme, "--out"));
+  CLIENT_ASSIGN_OR_RETURN(PictureFile file,
+                          ReadPictureFile(flags.out.empty() ? "-" : flags.out,
+                                          flags.theme, "--out"));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   CLIENT_ASSIGN_OR_RETURN(const v1::ListSchemesResponse list,
                           session.client->ListSchemes());
-  CLIENT_ASSIGN_OR_RETURN(plot::Scene scene,
+  CLIENT_ASSIGN_OR_RETURN(Drawing drawing,
                           flags.kind == "attention"
                               ? DrawAttentions(flags, list, *session.client)
                               : DrawSchemes(flags, list, *session.client));
+  if (flags.out.empty()) {
+    file.path = absl::StrCat(absl::StrJoin(drawing.names, "-"), "-", flags.kind,
+                             ".svg");
+  }
   CLIENT_ASSIGN_OR_RETURN(const std::string bytes,
-                          RenderPicture(std::move(scene), file));
-  if (path == "-") return Outcome{.text = bytes};
+                          RenderPicture(std::move(drawing.scene), file));
+  if (file.path == "-") return Outcome{.text = bytes};
   CLIENT_RETURN_IF_ERROR(file.format == plot::Format::kSvg
-                             ? WriteTextFile(path, bytes)
-                             : WriteFile(path, bytes, ""));
-  return Outcome{.text = absl::StrCat("wrote ", path, "\n")};
+                             ? WriteTextFile(file.path, bytes)
+                             : WriteFile(file.path, bytes, ""));
+  return Outcome{.text = absl::StrCat("wrote ", file.path,
+                                      drawing.note.empty() ? "" : " ",
+                                      drawing.note, "\n")};
 }
 
 void AddSelectionFlags(CLI::App& command, PlotFlags& flags) {
@@ -369,9 +364,11 @@ void AddSelectionFlags(CLI::App& command, PlotFlags& flags) {
       "Positions: 0:256, 0,5,9 or @ids.npy; default 0:128, for decay 0:256, "
       "for clocks 0:8");
   add("-d,--dim", flags.attend.dim, "N",
-      "Width of the embeddings or of one head; default 64");
+      "Width of the embeddings or of one head; default 64, or that of the "
+      "configuration");
   add("--heads", flags.attend.head_count, "N",
-      "Number of heads; default 4 for bias, 1 for attention");
+      "Number of heads; default 8 for bias, 1 for attention, or those of the "
+      "configuration");
   add("--channels", flags.channels, "LIST",
       "Channels of waveforms and triptych, pairs of clocks, such as 0,8,16")
       ->delimiter(',')
@@ -385,7 +382,7 @@ void AddSelectionFlags(CLI::App& command, PlotFlags& flags) {
   add("--target", flags.target_length, "N",
       "Target length; default: the training length times the scaling factor");
   command.add_flag("--causal", flags.attend.causal,
-                   "Hide keys after the query, for bias and attention");
+                   "Hide keys after the query, and keep a bias one-sided");
   add("-t,--tokens", flags.attend.tokens, "WORDS",
       "Words separated by spaces, for attention")
       ->group("Attention");
@@ -398,7 +395,7 @@ void AddSelectionFlags(CLI::App& command, PlotFlags& flags) {
 
 void AddOutputFlags(CLI::App& command, PlotFlags& flags) {
   command
-      .add_option("-o,--out", flags.out,
+      .add_option("-o,--out,--output", flags.out,
                   "File for the chart, .svg or .png; - is SVG on standard "
                   "output; default: SCHEME-KIND.svg")
       ->type_name("FILE");

@@ -21,9 +21,9 @@ constexpr int64_t kMaxIdTicks = 16;
 std::string ApplicableCharts(const v1::EncodeResponse& response) {
   switch (response.encoding_case()) {
     case v1::EncodeResponse::kAdditive:
-      return "heatmap, similarity, waveforms, triptych, decay or attention";
+      return "heatmap, similarity, waveforms or attention";
     case v1::EncodeResponse::kRotation:
-      return "similarity, waveforms, clocks, decay, wavelengths or attention";
+      return "similarity, waveforms or attention";
     case v1::EncodeResponse::kBias:
       return "bias or attention";
     case v1::EncodeResponse::ENCODING_NOT_SET:

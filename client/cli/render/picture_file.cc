@@ -11,7 +11,7 @@
 namespace locus::client {
 
 plot::Provenance CommandProvenance() {
-  return {.command = CommandLine(), .software = "locus " LOCUS_VERSION};
+  return {.command = RecordedCommandLine(), .software = "locus " LOCUS_VERSION};
 }
 
 absl::StatusOr<PictureFile> ReadPictureFile(const std::string& path,

@@ -1,24 +1,20 @@
-// The command line of this process, for the metadata of pictures and reports.
+// The command line of the program, for reports that say how they were made.
 #pragma once
 
 #include <string>
 
-#include "absl/strings/string_view.h"
-
 namespace locus::client {
 
-// Returns an argument as a POSIX shell reads it: in single quotes if it
-// contains anything but letters, digits and a few harmless characters.
-std::string ShellQuoted(absl::string_view argument);
+// Records the command line. Called once, before commands run.
+void RecordCommandLine(int argc, const char* const* argv);
 
-// Returns a command line that runs the program again. The first element of
-// `argv`, which depends on where the program is installed, becomes "locus".
-std::string ShellCommand(int argc, const char* const* argv);
+// Returns the recorded command line as text to paste into a shell: arguments
+// with special characters are quoted, and the program is called `locus`. Values
+// of flags that hold secrets are never part of the command line; tokens are
+// read from files. Empty if nothing was recorded.
+const std::string& RecordedCommandLine();
 
-// Remembers the command line of the process. Called once, before threads exist.
-void SetCommandLine(int argc, const char* const* argv);
-
-// Returns the remembered command line; empty if there is none, as in tests.
-const std::string& CommandLine();
+// Returns an argument with quotes for a POSIX shell, if it needs them.
+std::string ShellQuoted(const std::string& argument);
 
 }  // namespace locus::client
