@@ -11,6 +11,7 @@
 #include "client/cli/commands/command.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/color.h"
+#include "client/cli/support/command_line.h"
 #include "client/cli/support/help_text.h"
 #include "client/cli/support/suggest.h"
 #include "client/cli/support/terminal.h"
@@ -147,6 +148,7 @@ int RunApp(int argc, const char* const* argv) {
   InstallSignalHandlers();
   // Our own code does not throw, but libraries may, e.g. std::bad_alloc.
   try {
+    RecordCommandLine(argc, argv);
     return Run(argc, argv);
   } catch (const std::exception& error) {
     WriteError(error.what());
