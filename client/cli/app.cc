@@ -34,9 +34,9 @@ constexpr int kUsageExitCode = 2;
 
 // All commands, in the order of the help text.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes, AddEncode,  AddAttend,     AddCheck,         AddEvaluate,
-    AddPlot,    AddExplain, AddHfConfig,   AddConvertLayout, AddLoad,
-    AddHealth,  AddVersion, AddCompletion, AddManual};
+    AddSchemes, AddEncode,  AddAttend,  AddCheck,      AddEvaluate,
+    AddPlot,    AddExplain, AddLab,     AddHfConfig,   AddConvertLayout,
+    AddLoad,    AddHealth,  AddVersion, AddCompletion, AddManual};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
