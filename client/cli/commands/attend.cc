@@ -5,6 +5,7 @@
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/commands/permute_call.h"
+#include "client/cli/render/attention_map.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/table.h"
 #include "client/cli/requests/attend_request.h"
@@ -92,7 +93,10 @@ std::string FormatText(const v1::AttendRequest& request,
       return absl::StrCat("head ", head);
     };
   }
-  if (response.has_weights()) add("attention", response.weights());
+  if (response.has_weights()) {
+    table.title = "attention";
+    text = FormatAttentionMap(table, response.weights());
+  }
   table.column_label = nullptr;
   add("output", response.output());
   table.row_label = nullptr;

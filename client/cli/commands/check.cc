@@ -14,8 +14,8 @@ namespace locus::client {
 namespace {
 
 constexpr char kCheckExamples[] =
-    R"(A property holds if the measured value is at most the allowed one. Exits with 1
-if a verdict differs from what the scheme declares.
+    R"(Every scheme promises some properties and not others. A property holds if the
+measured value is at most the allowed one. Exits with 1 if a promise is broken.
 
 Examples:
   locus check
@@ -65,7 +65,7 @@ void AddCheck(CLI::App& app, Action& action) {
                     "Also check naive encodings, such as plain integers; "
                     "default: only without --scheme");
   command->add_flag("--details", flags->details,
-                    "Describe the measurement behind each verdict");
+                    "Also print the numbers and the case behind each verdict");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cli/support/cli11_fwd.h"
@@ -40,9 +41,14 @@ void AddHealth(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 void AddCompletion(CLI::App& app, Action& action);
 void AddManual(CLI::App& app, Action& action);
+void AddHelp(CLI::App& app, Action& action);
 
 // The version of the program, for example
 // "locus 0.1.0 (commit 0123456789ab; release, GNU 12.2.0, x86_64)".
 std::string VersionLine();
+
+// The services of the contract that `locus health --service` can check, such as
+// "locus.v1.AttentionService".
+std::vector<std::string> ServiceNames();
 
 }  // namespace locus::client

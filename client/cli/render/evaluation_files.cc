@@ -9,6 +9,7 @@
 #include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/render/evaluation_table.h"
+#include "client/cli/support/command_line.h"
 #include "client/cli/support/interrupt.h"
 #include "client/io/file.h"
 #include "client/plot/heatmap.h"
@@ -177,7 +178,11 @@ absl::StatusOr<int> WriteEvaluation(
     add(ChartFileOf(chart), plot::WriteSvg(plot::DrawLineChart(chart.chart)));
   }
   if (attention.has_value()) add(kAttentionFile, plot::WriteSvg(*attention));
-  add(kReportFile, MakeReport(manifest, attention));
+  ReportInput input{.attention_maps = attention,
+                    .cells = cells,
+                    .command = RecordedCommandLine()};
+  for (const TextFile& file : files) input.files.push_back(file.name);
+  add(kReportFile, MakeReport(manifest, input));
   add(kManifestFile,
       absl::StrCat(absl::StripTrailingAsciiWhitespace(manifest_text), "\n"));
   CLIENT_RETURN_IF_ERROR(ReplaceFiles(folder, files));

@@ -1,5 +1,7 @@
 #include "client/cli/support/cli_errors.h"
 
+#include <utility>
+
 #include "absl/strings/cord.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -11,6 +13,7 @@ namespace {
 
 constexpr char kUsagePayload[] = "locus/usage";
 constexpr char kHintPayload[] = "locus/hint";
+constexpr char kExcerptPayload[] = "locus/excerpt";
 
 bool IsUsage(const absl::Status& status) {
   return status.GetPayload(kUsagePayload).has_value();
@@ -33,9 +36,16 @@ absl::Status UsageError(absl::string_view message) {
 
 absl::Status AsUsage(const absl::Status& status, absl::string_view context) {
   if (status.ok()) return status;
-  return UsageError(context.empty()
-                        ? std::string(status.message())
-                        : absl::StrCat(context, ": ", status.message()));
+  absl::Status usage = UsageError(
+      context.empty() ? std::string(status.message())
+                      : absl::StrCat(context, ": ", status.message()));
+  const std::string excerpt = ErrorExcerpt(status);
+  return excerpt.empty() ? usage : WithExcerpt(std::move(usage), excerpt);
+}
+
+absl::Status WithExcerpt(absl::Status status, absl::string_view excerpt) {
+  status.SetPayload(kExcerptPayload, absl::Cord(excerpt));
+  return status;
 }
 
 absl::Status WithFlagHint(absl::Status status, const FlagHints& hints) {
@@ -65,6 +75,11 @@ std::string ErrorLine(const absl::Status& status) {
                     ")");
   }
   return absl::StrReplaceAll(line, {{"\r", ""}, {"\n", " "}});
+}
+
+std::string ErrorExcerpt(const absl::Status& status) {
+  const auto excerpt = status.GetPayload(kExcerptPayload);
+  return excerpt.has_value() ? static_cast<std::string>(*excerpt) : "";
 }
 
 int ExitCode(const absl::Status& status) {

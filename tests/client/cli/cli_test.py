@@ -19,7 +19,7 @@ import unittest
 
 LOCUS, LOCUSD, VERSION = sys.argv[1:4]
 COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "hf-config",
-            "convert-layout", "load", "health", "version", "completion", "manual")
+            "convert-layout", "load", "health", "version", "completion", "manual", "help")
 # No server listens on this port.
 NOWHERE = "127.0.0.1:1"
 
@@ -70,7 +70,8 @@ class CliTest(unittest.TestCase):
         result = run(*arguments, **options)
         self.assertEqual(result.returncode, code, result.stderr)
         self.assertEqual(result.stdout, "")
-        self.assertRegex(result.stderr, r"\Alocus: [^\n]*\n\Z")
+        # One line, which indented lines may illustrate.
+        self.assertRegex(result.stderr, r"\Alocus: [^\n]*\n(  [^\n]*\n)*\Z")
         self.assertRegex(result.stderr, pattern)
 
     def input(self, name, *shape):
@@ -90,6 +91,34 @@ class HelpTest(CliTest):
         for command in COMMANDS:
             self.assertRegex(text, rf"(?m)^  {command} ")
 
+    def test_program_alone_prints_its_help(self):
+        for arguments in ((), ("help",)):
+            self.assertEqual(self.ok(*arguments), self.ok("--help"))
+
+    def test_help_command_prints_the_help_of_a_command(self):
+        for command in (("attend",), ("load", "compare")):
+            self.assertEqual(self.ok("help", *command), self.ok(*command, "--help"))
+        self.fails(2, "there is no help on \"atend\"; did you mean attend", "help", "atend")
+
+    def test_connection_flags_are_described_once(self):
+        line = "Connection: --server, --timeout, TLS and tokens; see `locus help connection`\n"
+        text = self.ok("schemes", "--help")
+        self.assertIn(line, text)
+        self.assertNotIn("--token-file", text)
+        self.assertRegex(self.ok("help", "connection"), r"(?m)^  --token-file FILE ")
+
+    def test_examples_precede_flags(self):
+        text = self.ok("attend", "--help")
+        self.assertLess(text.index("Examples:"), text.index("Options:"))
+
+    def test_help_fits_the_width(self):
+        for columns in (80, 100):
+            for command in (*((name,) for name in COMMANDS), ("load", "compare"), ()):
+                text = self.ok(*command, "--help",
+                               env={**os.environ, "COLUMNS": str(columns)})
+                for line in text.splitlines():
+                    self.assertLessEqual(len(line), columns, line)
+
     def test_version(self):
         self.assertTrue(self.ok("version").startswith(f"locus {VERSION} (commit "))
         self.assertEqual(self.ok("--version"), self.ok("version"))
@@ -97,9 +126,6 @@ class HelpTest(CliTest):
 
 
 class UsageTest(CliTest):
-    def test_missing_command_is_rejected(self):
-        self.fails(2, "no command")
-
     def test_unknown_command_gets_a_suggestion(self):
         self.fails(2, "unknown command shcemes; did you mean schemes", "shcemes")
         self.fails(2, "unknown command frobnicate", "frobnicate")
@@ -133,6 +159,8 @@ class UsageTest(CliTest):
                    "encode", "--scheme", "ropee")
         self.fails(2, "column 8: there is no field \"bass\"; did you mean base",
                    "encode", "--scheme", "rope { bass: 3 }")
+        self.fails(2, r"\n  rope:bass=3\n       \^\n  for example: rope:base=10000,",
+                   "encode", "rope:bass=3")
         self.fails(2, "INTERLEAVED, HALF_SPLIT", "encode", "--scheme", "rope { layout: SKEW }")
         self.fails(2, "rope takes no table", "encode", "--scheme", "rope", "--table",
                    self.input("t.npy", 2, 2))
@@ -157,18 +185,39 @@ class UsageTest(CliTest):
         self.fails(2, "standard output", "encode", "--scheme", "rope", "-o", "-", "--json")
 
 
+class ColorTest(CliTest):
+    def test_pipes_get_no_color(self):
+        self.assertNotIn("\x1b", self.ok("check", "--scheme", "none"))
+
+    def test_color_can_be_forced_anywhere_on_the_command_line(self):
+        for arguments in (("--color", "always", "check", "--scheme", "none"),
+                          ("check", "--scheme", "none", "--color=always")):
+            text = self.ok(*arguments)
+            self.assertIn("\x1b[32m\u2713\x1b[0m", text)
+            self.assertEqual(re.sub(r"\x1b\[[0-9;]*m", "", text),
+                             self.ok("check", "--scheme", "none"))
+
+    def test_errors_have_color(self):
+        result = run("encode", "--color", "always")
+        self.assertRegex(result.stderr, "\\A\x1b\\[1;31mlocus:\x1b\\[0m ")
+
+    def test_unknown_values_are_rejected(self):
+        self.fails(2, '--color: is "red"; must be auto, always or never', "check", "--color",
+                   "red")
+
+
 class SchemesTest(CliTest):
     def test_table(self):
         lines = self.ok("schemes").splitlines()
         self.assertRegex(lines[0], r"NAME +ACTS ON +TITLE")
-        names = [line.split()[0] for line in lines[1:]]
+        names = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
         self.assertEqual(names, ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias",
                                  "xpos", "kerple", "fire", "sandwich"])
 
     def test_details_of_one_scheme(self):
         text = self.ok("schemes", "rope")
         self.assertRegex(text, r"acts on +queries and keys")
-        self.assertRegex(text, r"(?m)^base +number +10000 ")
+        self.assertRegex(text, r"(?m)^base +10000 +the slowest pair makes one ")
         self.assertRegex(text, r"(?m)^shift_invariance +yes")
         self.assertIn("2104.09864", text)
 
@@ -263,7 +312,7 @@ class AttendTest(CliTest):
         text = self.ok("attend", "--scheme", "rope", "--tokens", "the cat sat", "--causal",
                        "--heads", "2")
         self.assertRegex(text, r"(?m)^ +the +cat +sat$")
-        self.assertRegex(text, r"(?m)^the +1\.0000 +0\.0000 +0\.0000$")
+        self.assertRegex(text, r"(?m)^the +1\.0000█ +0\.0000 +0\.0000$")
         self.assertIn("head 1", text)
         self.assertIn("output  float32 [3, 64]", text)
 
@@ -317,7 +366,7 @@ class AttendTest(CliTest):
         write_npy(self.path("m.npy"), (2,), [1, 0], "B", "|b1")
         text = self.ok("attend", "--scheme", "none", "--q", q, "--k", q, "--v", q, "--mask",
                        self.path("m.npy"), "--return-weights")
-        self.assertRegex(text, r"attention  float32 \[2, 2\]\n.*\n0 +1 +0\n1 +1 +0\n")
+        self.assertRegex(text, r"attention  float32 \[2, 2\]\n.*\n0 +1\.0+█ +0\.0+\n1 +1\.0+█ +0\.0+\n")
 
     def test_options_reach_the_server(self):
         words = ("attend", "--scheme", "rope", "--tokens", "a b c d", "--json")
@@ -441,7 +490,10 @@ class RemoteTest(CliTest):
                                           "locus.v1.AttentionService"))
             self.assertEqual(document, {"server": address, "service": "locus.v1.AttentionService",
                                         "status": "SERVING"})
-            self.fails(1, "NOT_FOUND", "health", "--server", address, "--service", "absent")
+            self.fails(1, "NOT_FOUND: the server has no service \"absent\" \\(services: "
+                          "locus.v1.EncodingService, locus.v1.AttentionService, "
+                          "locus.v1.EvaluationService\\)",
+                       "health", "--server", address, "--service", "absent")
 
     def test_health_finds_the_local_server(self):
         with self.server() as address:

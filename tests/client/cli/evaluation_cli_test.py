@@ -89,11 +89,11 @@ class EvaluateTest(CliTest):
             result = self.evaluate(server, COMPLETE)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("Winner: alibi", result.stdout)
-        self.assertIn("wrote 7 files to locus-evaluation/; open locus-evaluation/report.html\n",
+        self.assertIn("wrote 6 files to locus-evaluation/; open locus-evaluation/report.html\n",
                       result.stdout)
         self.assertEqual(sorted(os.listdir(self.path("locus-evaluation"))),
-                         ["bits_per_byte.svg", "cells.csv", "drift.svg", "manifest.json",
-                          "nll.svg", "nll_by_position.svg", "report.html"])
+                         ["cells.csv", "drift.svg", "manifest.json", "nll.svg",
+                          "nll_by_position.svg", "report.html"])
         with open(self.path("locus-evaluation", "manifest.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["winner"], "alibi")
         with open(self.path("locus-evaluation", "cells.csv"), encoding="utf-8") as file:
@@ -265,6 +265,18 @@ class PageParser(html.parser.HTMLParser):
             self.rows[-1][-1] += data
 
 
+# Names of metrics in the report.
+METRICS = {"nll": "Negative log-likelihood", "bits_per_byte": "Bits per byte",
+           "drift": "Drift beyond the training length"}
+
+
+def metric_title(metric):
+    bucket = re.fullmatch(r"nll_bucket_(\d+)_(\d+)", metric)
+    if bucket:
+        return f"Negative log-likelihood, positions {bucket[1]} to {bucket[2]}"
+    return METRICS[metric]
+
+
 def number(text):
     return float(text.replace("\u2212", "-"))
 
@@ -291,7 +303,7 @@ class ReportTest(CliTest):
             shown, exact = self.page.tables[table][1:], self.manifest["results"][table]
             self.assertEqual(len(shown), len(exact))
             for cells, row in zip(shown, exact):
-                self.assertEqual(cells[:2], [row["scheme_name"], row["metric"]])
+                self.assertEqual(cells[:2], [row["scheme_name"], metric_title(row["metric"])])
                 for cell, key in zip(cells[2:], ("eval_length", "mean", "ci_low", "ci_high",
                                                  "count")):
                     self.close(cell, row[key])
@@ -312,7 +324,8 @@ class ReportTest(CliTest):
         for cells, gate in zip(self.page.tables["gates"][1:], self.manifest["results"]["gates"]):
             self.assertEqual(cells[0], gate["scheme_name"])
             self.close(cells[2], gate["threshold"])
-            self.close(cells[3], gate["learned_share"])
+            seeds = len(self.manifest["seeds"])
+            self.assertEqual(cells[3], f"{round(gate['learned_share'] * seeds)} of {seeds}")
             self.assertEqual(cells[4], "learned" if gate["passed"] else "did not learn")
         self.assertEqual(self.page.reason, self.manifest["reason"])
 
@@ -328,9 +341,26 @@ class ReportTest(CliTest):
                 found += 1
         self.assertEqual(found, len(exact))
 
+    def test_best_values_are_bold(self):
+        nll = {(row["eval_length"], row["mean"])
+               for row in self.manifest["results"]["rows"]
+               if row["metric"] == "nll" and row["scheme_name"] != "none"}
+        best = [min(mean for at, mean in nll if at == length)
+                for length in self.manifest["configuration"]["eval_lengths"]]
+        shown = re.findall(r'class="n best"><strong>([^<]*)<', self.text)
+        self.assertEqual(sorted(map(float, shown)), sorted(best))
+
+    def test_command_and_facts(self):
+        self.assertIn(f"<code>locus evaluate --from {MANIFEST} --out {self.path('out')}</code>",
+                      self.text)
+        self.assertIn("task text \u00b7 2 layers, width 64, 4 heads \u00b7 400 steps of 32 sequences "
+                      "\u00b7 built-in text \u00b7 trained up to 64 tokens \u00b7 3 seeds", self.text)
+
     def test_charts_in_the_page_are_well_formed_svg(self):
         charts = re.findall(r"<svg.*?</svg>", self.text, re.DOTALL)
-        self.assertEqual(len(charts), 4)
+        self.assertEqual(self.text.count('<figure class="chart"'), 3)
+        # Each chart has a legend of six schemes.
+        self.assertEqual(len(charts), 3 * 7)
         for chart in charts:
             xml.etree.ElementTree.fromstring(chart)
 

@@ -49,7 +49,9 @@ SCALINGS = (
 
 
 def run(*arguments):
-    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, timeout=120)
+    # COLUMNS is so large that no table is wrapped.
+    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "COLUMNS": "1000"})
 
 
 def write_npy(path, shape, values, code):
@@ -390,8 +392,8 @@ class ExplainTest(ToolTest):
     def test_pairs_without_rotation_are_counted_separately(self):
         text, _ = self.ok("explain", "--scheme", "rope { base: 10 proportional { share: 0.5 } }",
                           "--dim", "8", "--trained", "4096")
-        self.assertIn("every pair that rotates completes a turn within 4096; 2 of 4 pairs do not "
-                      "rotate", text)
+        self.assertIn("2 of 4 pairs (0 to 1) complete a turn in training", text)
+        self.assertIn("2 of 4 pairs (2 to 3) do not rotate", text)
 
     def test_configuration_sets_the_lengths(self):
         path = self.config({**LLAMA, "max_position_embeddings": 131072,
@@ -403,6 +405,81 @@ class ExplainTest(ToolTest):
         path = self.config(LLAMA)
         found = json.loads(self.ok("explain", "--hf-config", path, "--json")[0])
         self.assertEqual((found["trained_length"], found["target_length"]), (4096, 4096))
+
+    def test_llama_31_is_safe_up_to_half_of_its_target(self):
+        path = self.config({**LLAMA, "max_position_embeddings": 131072, "rope_theta": 500000.0,
+                            "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
+                                             "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+                                             "original_max_position_embeddings": 8192}})
+        text, _ = self.ok("explain", "--hf-config", path)
+        self.assertIn("Verdict: not safe at 131072 tokens. 29 of 64 pairs (35 to 63) reach 2 times"
+                      "\ntheir trained angles.\n- Safe up to 65536 tokens", text)
+        self.assertNotIn("e+0", text)
+        found = json.loads(self.ok("explain", "--hf-config", path, "--json")[0])
+        self.assertEqual(found["verdict"]["safe_length"], 65536)
+        self.assertEqual(found["verdict"]["beyond"], list(range(35, 64)))
+        self.assertAlmostEqual(found["verdict"]["max_reach"], 2, places=12)
+
+    def test_verdict_of_yarn_is_safe_at_its_target(self):
+        text, _ = self.ok("explain", "--scheme", "rope { yarn { factor: 4 } }", "--dim", "16")
+        self.assertIn("Verdict: safe at 8192 tokens.", text)
+        self.assertIn("2 of 8 pairs (6 to 7) complete no turn in training; stretched by 4, they "
+                      "stay\n  within trained angles at 8192.", text)
+
+    def test_safe_length_of_every_scaling(self):
+        """Compares with the definition: the longest call whose slow pairs, which complete no turn
+        in training, stay within trained angles."""
+        dim, trained = 64, 2048
+        slow = [k for k in range(dim // 2) if trained * 10000 ** (-2 * k / dim) < 2 * math.pi]
+
+        def ntk(growth, k):
+            return (10000 * growth ** (dim / (dim - 2))) ** (-2 * k / dim)
+
+        def dynamic(n, k):
+            return ntk(4 * max(n, trained) / trained - 3, k)
+
+        factors = [2 + k / 8 for k in range(dim // 2)]
+        plain = [10000 ** (-2 * k / dim) for k in range(dim // 2)]
+        scalings = {
+            "": lambda n, k: plain[k],
+            "linear { factor: 4 }": lambda n, k: plain[k] / 4,
+            "ntk { factor: 4 }": lambda n, k: ntk(4, k),
+            "dynamic_ntk { factor: 4 }": dynamic,
+            "yarn { factor: 4 }": lambda n, k: plain[k] / 4,
+            "llama3 { factor: 4 original_length: 2048 }": lambda n, k: plain[k] / 4,
+            "longrope { factor: 4 " + " ".join(f"long_factors: {f}" for f in factors) + " }":
+                lambda n, k: plain[k] / (factors[k] if n > trained else 1),
+            "proportional { factor: 3 share: 1 }": lambda n, k: plain[k] / 3,
+        }
+        for scaling, frequency in scalings.items():
+            found = self.explained(f"rope {{ {scaling} }}", "--dim", str(dim), "--trained",
+                                   str(trained))["verdict"]["safe_length"]
+            for length, is_safe in ((found, True), (found + max(1, found // 1000), False)):
+                reach = max(length * frequency(length, k) / (trained * plain[k]) for k in slow)
+                self.assertEqual(reach <= 1 + 1e-6, is_safe, (scaling, length))
+        found = self.explained("rope { proportional { share: 0.5 } }", "--dim", "64", "--trained",
+                               "2048")["verdict"]
+        self.assertEqual((found["safe"], found["safe_length"]), (True, None))
+
+    def test_verdict_of_biases_past_the_trained_length(self):
+        for scheme, kind in (("alibi", "heads_below"), ("kerple", "heads_below"),
+                             ("t5_bias", "heads_within"), ("fire", "heads_within"),
+                             ("sandwich", "heads_below")):
+            found = self.explained(scheme, "--heads", "4", "--trained", "1024")["verdict"]
+            self.assertEqual(found[kind], [0, 1, 2, 3], scheme)
+            self.assertEqual(found["target_length"], 4096)
+            text, _ = self.ok("explain", "--scheme", scheme, "--heads", "4")
+            self.assertIn("Verdict: past the trained length, ", text)
+
+    def test_output_fits_80_columns(self):
+        schemes = ("rope { yarn { factor: 4 } }", "rope { longrope { factor: 4 original_length: "
+                   "1024 long_factors: 1.12345 long_factors: 2.34567 } }", "xpos", "sinusoidal",
+                   "learned", "alibi", "t5_bias", "kerple", "fire", "sandwich")
+        for scheme in schemes:
+            for flags in ((), ("--trained", "262144", "--target", "16777216"),
+                          ("--length", "70000")):
+                text, _ = self.ok("explain", "--scheme", scheme, "--heads", "16", *flags)
+                self.assertLessEqual(max(map(len, text.splitlines())), 80, (scheme, flags))
 
     def test_decay_per_pair_and_parameters_per_head(self):
         found = self.explained("xpos", "--dim", "4")
@@ -428,12 +505,13 @@ class ExplainTest(ToolTest):
                 self.assertAlmostEqual(pair["target_turns"], 200 * w / (2 * math.pi), places=12)
             self.assertEqual(found["never_completed"], [1])
         text, _ = self.ok("explain", "--scheme", "sinusoidal", "--dim", "8", "--trained", "512")
-        self.assertIn("2 of 4 pairs (2 to 3) never complete a turn in training", text)
+        self.assertIn("2 of 4 pairs (2 to 3) complete no turn in training", text)
         self.assertNotIn("attention factor", text)
 
     def test_learned_table_length_and_policy(self):
         found = self.explained("learned { max_length: 100 policy: WRAP }", "--dim", "4",
                                "--trained", "60")
+        self.assertEqual(found.pop("verdict")["safe_length"], 60)
         self.assertEqual(found, {"table_length": 100, "policy": "WRAP", "trained_length": 60,
                                  "untrained_rows": 40})
         text, _ = self.ok("explain", "--scheme", "learned { max_length: 300 }", "--dim", "4")

@@ -1,0 +1,116 @@
+#include "client/plot/compose.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/plot/frame.h"
+#include "client/plot/text.h"
+#include "client/plot/theme.h"
+
+namespace locus::client::plot {
+namespace {
+
+constexpr double kLegendSize = 12;
+
+Point Shifted(Point point, Point by) {
+  return {point.x + by.x, point.y + by.y};
+}
+
+Shape Shifted(Shape shape, Point by) {
+  std::visit(
+      [by](auto& each) {
+        if constexpr (requires { each.corner; }) {
+          each.corner = Shifted(each.corner, by);
+        } else if constexpr (requires { each.points; }) {
+          for (Point& point : each.points) point = Shifted(point, by);
+        } else if constexpr (requires { each.center; }) {
+          each.center = Shifted(each.center, by);
+        } else {
+          each.at = Shifted(each.at, by);
+        }
+      },
+      shape);
+  return shape;
+}
+
+// Returns the starts of columns or rows with these sizes, and the end.
+std::vector<double> Starts(double first, const std::vector<double>& sizes) {
+  std::vector<double> starts = {first};
+  for (const double size : sizes) starts.push_back(starts.back() + size);
+  return starts;
+}
+
+// Adds the legend at the top left. Returns the y coordinate below it.
+double AddLegend(const std::vector<LegendEntry>& legend, double width, double y,
+                 std::vector<Shape>& shapes) {
+  if (legend.empty()) return y;
+  constexpr double kSample = 26;
+  double x = kChartMargin;
+  y += kLegendSize;
+  for (const LegendEntry& entry : legend) {
+    const std::string name =
+        Ellipsized(entry.name, kLegendSize, width - 2 * kChartMargin - kSample);
+    const double extent = kSample + 6 + TextWidth(name, kLegendSize) + 16;
+    if (x > kChartMargin && x + extent > width - kChartMargin) {
+      x = kChartMargin;
+      y += kLegendSize + 6;
+    }
+    shapes.emplace_back(Path{.points = {{x, y - 4}, {x + kSample, y - 4}},
+                             .style = {.stroke = SeriesRole(entry.series),
+                                       .stroke_width = 2.2,
+                                       .dashes = SeriesDashes(entry.series)}});
+    shapes.emplace_back(Text{.at = {x + kSample + 6, y},
+                             .text = name,
+                             .size = kLegendSize,
+                             .color = SeriesRole(entry.series)});
+    x += extent;
+  }
+  return y + 8;
+}
+
+}  // namespace
+
+int BalancedColumns(int count, int max_columns) {
+  if (count <= std::max(max_columns, 1)) {
+    // Four panels are larger in two rows.
+    return count == 4 ? 2 : std::max(count, 1);
+  }
+  int best = max_columns;
+  const auto empty = [count](int columns) {
+    return (columns - count % columns) % columns;
+  };
+  for (int columns = max_columns; columns > 1; --columns) {
+    if (empty(columns) < empty(best)) best = columns;
+  }
+  return best;
+}
+
+Scene Compose(const Figure& figure) {
+  const auto count = static_cast<int>(figure.panels.size());
+  const int columns = std::clamp(figure.columns, 1, std::max(count, 1));
+  std::vector<double> widths(columns, 0);
+  std::vector<double> heights((count + columns - 1) / columns, 0);
+  for (int i = 0; i < count; ++i) {
+    double& width = widths[i % columns];
+    width = std::max(width, figure.panels[i].width);
+    double& height = heights[i / columns];
+    height = std::max(height, figure.panels[i].height);
+  }
+  const std::vector<double> lefts = Starts(0, widths);
+  Scene scene{.width = std::max(420.0, lefts.back()),
+              .title = figure.title,
+              .description = figure.description};
+  double top = AddHeading(figure.title, figure.note, scene.width, scene.shapes);
+  top = AddLegend(figure.legend, scene.width, top, scene.shapes);
+  const std::vector<double> tops = Starts(top, heights);
+  for (int i = 0; i < count; ++i) {
+    for (const Shape& shape : figure.panels[i].shapes) {
+      scene.shapes.push_back(
+          Shifted(shape, {lefts[i % columns], tops[i / columns]}));
+    }
+  }
+  scene.height = tops.back();
+  return scene;
+}
+
+}  // namespace locus::client::plot
