@@ -10,6 +10,7 @@
 #include "client/cli/requests/attend_request.h"
 #include "client/cli/requests/positions.h"
 #include "client/cli/requests/scheme_flags.h"
+#include "client/cli/requests/scheme_sizes.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/requests/seed_flag.h"
 #include "client/cli/support/cli_errors.h"
@@ -32,11 +33,11 @@ constexpr char kPlotExamples[] = R"(Kinds:
   attention   the attention weights among words, one panel per head
 
 Examples:
-  locus plot heatmap --scheme sinusoidal --dim 128 --out table.svg
-  locus plot similarity --scheme rope --positions 0:256 --out similarity.png
-  locus plot waveforms --scheme sinusoidal --channels 0,8,16,32 --out waves.svg
-  locus plot bias --scheme 'alibi { symmetric: true }' --heads 8 --out bias.svg
-  locus plot attention --scheme rope --tokens "the cat sat on the mat" --causal \
+  locus plot heatmap sinusoidal --dim 128       # sinusoidal-heatmap.svg
+  locus plot similarity rope --positions 0:256 --out similarity.png
+  locus plot waveforms sinusoidal --channels 0,8,16,32 --out waves.svg
+  locus plot bias alibi --heads 8 --out bias.svg
+  locus plot attention rope --tokens "the cat sat on the mat" --causal \
     --out attention.png --theme dark
 
 With --theme auto, SVG follows the light or dark theme of the viewer, and PNG is
@@ -108,31 +109,8 @@ absl::Status CheckEncoding(const v1::EncodeResponse& response) {
   return CheckTensor(response.rotation().sin());
 }
 
-// Calls Encode. If the server reports that the dimension or the number of heads
-// is missing, sets a default in `request` and calls again.
-absl::StatusOr<v1::EncodeResponse> EncodeWithDefaults(
-    Client& client, v1::EncodeRequest& request) {
-  constexpr int64_t kDefaultDim = 64;
-  constexpr int64_t kDefaultHeadCount = 4;
-  while (true) {
-    absl::StatusOr<v1::EncodeResponse> response = client.Encode(request);
-    const std::vector<FieldViolation> violations =
-        FieldViolations(response.status());
-    const auto lacks = [&violations](absl::string_view field) {
-      return !violations.empty() && violations.front().field == field;
-    };
-    if (lacks("dim") && request.dim() == 0) {
-      request.set_dim(kDefaultDim);
-    } else if (lacks("head_count") && request.head_count() == 0) {
-      request.set_head_count(kDefaultHeadCount);
-    } else {
-      return response;
-    }
-  }
-}
-
 absl::StatusOr<plot::Scene> DrawScheme(const PlotFlags& flags,
-                                       const v1::Scheme& scheme,
+                                       const HfModel& model,
                                        ChartOptions options) {
   auto positions = ParsePositions(flags.positions);
   if (!positions.ok()) return AsUsage(positions.status(), "--positions");
@@ -141,13 +119,15 @@ absl::StatusOr<plot::Scene> DrawScheme(const PlotFlags& flags,
   }
   options.positions = *positions;
   v1::EncodeRequest request;
-  *request.mutable_scheme() = scheme;
+  *request.mutable_scheme() = model.scheme;
   *request.mutable_positions() = options.positions;
-  request.set_dim(flags.attend.dim.value_or(0));
-  request.set_head_count(flags.attend.head_count.value_or(0));
+  const CallSizes sizes =
+      SizesForEncoding(model, flags.attend.dim, flags.attend.head_count);
+  request.set_dim(sizes.dim);
+  request.set_head_count(sizes.head_count);
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const absl::StatusOr<v1::EncodeResponse> response =
-      EncodeWithDefaults(*session.client, request);
+      session.client->Encode(request);
   if (!response.ok()) return WithFlagHint(response.status(), PlotHints());
   CLIENT_RETURN_IF_ERROR(CheckEncoding(*response));
   options.dim = request.dim();
@@ -157,27 +137,38 @@ absl::StatusOr<plot::Scene> DrawScheme(const PlotFlags& flags,
   return WaveformChart(options, *response, flags.channels);
 }
 
-absl::StatusOr<Outcome> Run(const PlotFlags& flags) {
+absl::StatusOr<Outcome> Run(PlotFlags flags) {
   CLIENT_RETURN_IF_ERROR(ValidateFlags(flags));
+  CLIENT_ASSIGN_OR_RETURN(
+      const HfModel model,
+      ReadModel(flags.attend.scheme, DirectionFor(flags.attend.causal)));
+  if (flags.out.empty()) {
+    flags.out = absl::StrCat(SchemeName(model.scheme), "-", flags.kind, ".svg");
+  }
   const absl::StatusOr<plot::Format> format = plot::FormatOfPath(flags.out);
   if (!format.ok()) return AsUsage(format.status(), "--out");
   const absl::StatusOr<plot::Theme> theme = plot::ParseTheme(flags.theme);
   if (!theme.ok()) return AsUsage(theme.status(), "--theme");
-  CLIENT_ASSIGN_OR_RETURN(const v1::Scheme scheme,
-                          ReadScheme(flags.attend.scheme));
   const ChartOptions options{.title = flags.title,
-                             .scheme_name = SchemeName(scheme)};
+                             .scheme_name = SchemeName(model.scheme)};
   CLIENT_ASSIGN_OR_RETURN(const plot::Scene scene,
                           flags.kind == "attention"
                               ? DrawAttention(flags, options)
-                              : DrawScheme(flags, scheme, options));
+                              : DrawScheme(flags, model, options));
   CLIENT_ASSIGN_OR_RETURN(const std::string bytes,
                           plot::Render(scene, *format, *theme));
   if (flags.out == "-") return Outcome{.text = bytes};
   CLIENT_RETURN_IF_ERROR(*format == plot::Format::kSvg
                              ? WriteTextFile(flags.out, bytes)
                              : WriteFile(flags.out, bytes, ""));
-  return Outcome{.text = absl::StrCat("wrote ", flags.out, "\n")};
+  const bool is_layer = flags.kind == "attention";
+  const std::string note =
+      is_layer
+          ? SizesForLayer(model, flags.attend.head_count).note
+          : SizesForEncoding(model, flags.attend.dim, flags.attend.head_count)
+                .note;
+  return Outcome{.text = absl::StrCat("wrote ", flags.out,
+                                      note.empty() ? "" : " ", note, "\n")};
 }
 
 void AddLayerFlags(CLI::App& command, PlotFlags& flags) {
@@ -189,9 +180,11 @@ void AddLayerFlags(CLI::App& command, PlotFlags& flags) {
       "Positions: 0:256, 0,5,9 or @ids.npy")
       ->capture_default_str();
   add("-d,--dim", flags.attend.dim, "N",
-      "Width of the embeddings or of one head; default 64");
+      "Width of the embeddings or of one head; default 64, or that of the "
+      "configuration");
   add("--heads", flags.attend.head_count, "N",
-      "Number of heads; default 4 for bias, 1 for attention");
+      "Number of heads; default 8 for bias, 1 for attention, or those of the "
+      "configuration");
   add("--channels", flags.channels, "LIST",
       "Channels or pairs of waveforms, such as 0,8,16")
       ->delimiter(',')
@@ -200,7 +193,8 @@ void AddLayerFlags(CLI::App& command, PlotFlags& flags) {
       "Words separated by spaces, for attention")
       ->group("Attention");
   command
-      .add_flag("--causal", flags.attend.causal, "Hide keys after the query")
+      .add_flag("--causal", flags.attend.causal,
+                "Hide keys after the query, and keep a bias one-sided")
       ->group("Attention");
   add("--window", flags.attend.window, "N",
       "Hide keys at a distance of N or more")
@@ -226,10 +220,10 @@ void AddPlot(CLI::App& app, Action& action) {
   AddLayerFlags(*command, *flags);
   command
       ->add_option(
-          "-o,--out", flags->out,
-          "File for the chart, .svg or .png; - is SVG on standard output")
-      ->type_name("FILE")
-      ->required();
+          "-o,--out,--output", flags->out,
+          "File for the chart, .svg or .png; - is SVG on standard output; "
+          "default: SCHEME-KIND.svg")
+      ->type_name("FILE");
   command
       ->add_option("--theme", flags->theme,
                    "Theme of the chart: auto, light or dark")

@@ -489,6 +489,11 @@ class PlotTest(CliTest):
                 ("waveforms", "t5_bias", "t5_bias has no position codes; try bias or attention")):
             self.fails(2, pattern, "plot", kind, "--scheme", scheme, "--out", "-")
 
+    def test_default_file_is_named_by_scheme_and_kind(self):
+        self.assertEqual(self.ok("plot", "bias", "ALiBi", cwd=self.folder),
+                         "wrote alibi-bias.svg\n")
+        self.assertEqual(os.listdir(self.folder), ["alibi-bias.svg"])
+
     def test_invalid_flags_are_rejected(self):
         for pattern, arguments in (
                 ("there is no kind \"heatmpa\"; did you mean heatmap",
@@ -498,7 +503,6 @@ class PlotTest(CliTest):
                 ("--theme", ("bias", "--scheme", "alibi", "--out", "-", "--theme", "grey")),
                 ("--channels: 99", ("waveforms", "--scheme", "rope", "--channels", "1,99",
                                     "--out", "-")),
-                ("--out is required", ("bias", "--scheme", "alibi")),
                 ("too many", ("similarity", "--scheme", "rope", "--positions", "0:3000",
                               "--out", "-"))):
             self.fails(2, pattern, "plot", *arguments)

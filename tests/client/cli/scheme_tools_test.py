@@ -189,7 +189,7 @@ class ReadConfigTest(ToolTest):
                                 ({"rope_scaling": {"type": "linear"}}, "factor is missing"),
                                 ({"rope_theta": "much"}, "rope_theta is not a number")):
             self.fails(pattern, "hf-config", "--hf-config", self.config(fields))
-        self.fails("--hf-config", "hf-config", "--hf-config", self.path("missing.json"))
+        self.fails("cannot read .*missing.json", "hf-config", self.path("missing.json"))
 
     def test_every_command_accepts_a_configuration_as_its_scheme(self):
         path = self.config({**LLAMA, "hidden_size": 32, "num_attention_heads": 4,
@@ -204,8 +204,58 @@ class ReadConfigTest(ToolTest):
             with self.subTest(command):
                 self.assertEqual(self.ok(*command, "--hf-config", path),
                                  self.ok(*command, *scheme))
+        # An argument that ends in .json is a configuration, too.
+        self.assertEqual(self.ok("encode", path), self.ok("encode", "--hf-config", path))
         # Without a command, the flag behaves like the hf-config command.
         self.assertEqual(self.ok("--hf-config", path), self.ok("hf-config", "--hf-config", path))
+
+    def test_sizes_come_from_the_configuration(self):
+        path = self.config({**LLAMA, "hidden_size": 32, "num_attention_heads": 4})
+        scheme = f"rope {{ {HALVES} }}"
+        found, _ = self.ok("encode", path)
+        self.assertEqual(found, "rope (dim 8 from config.json)\n\n"
+                         + self.ok("encode", scheme, "--dim", "8")[0])
+        found, _ = self.ok("attend", path, "--tokens", "a b c")
+        self.assertEqual(found, "rope (dim 8, 4 heads from config.json)\n\n" + self.ok(
+            "attend", scheme, "--tokens", "a b c", "--dim", "32", "--heads", "4")[0])
+        found, _ = self.ok("attend", path, "--tokens", "a b c", "--heads", "2")
+        self.assertEqual(found, "rope (dim 8 from config.json)\n\n" + self.ok(
+            "attend", scheme, "--tokens", "a b c", "--dim", "16", "--heads", "2")[0])
+        picture = self.path("p.svg")
+        found, _ = self.ok("plot", "waveforms", path, "--out", picture)
+        self.assertEqual(found, f"wrote {picture} (dim 8 from config.json)\n")
+        with open(picture, encoding="utf-8") as file:
+            by_configuration = file.read()
+        self.ok("plot", "waveforms", scheme, "--dim", "8", "--out", picture)
+        with open(picture, encoding="utf-8") as file:
+            self.assertEqual(file.read(), by_configuration)
+
+    def test_width_of_a_table_is_the_width_of_the_embeddings(self):
+        path = self.config({"model_type": "gpt2", "n_embd": 48, "n_head": 4, "n_positions": 16})
+        found, _ = self.ok("encode", path, "--positions", "0:2")
+        self.assertIn("learned (dim 48 from config.json)", found)
+        self.assertIn("table  float32 [2, 48]", found)
+
+    def test_heads_of_a_layer_keep_their_width(self):
+        path = self.config({**LLAMA, "hidden_size": 32, "num_attention_heads": 4})
+        write_npy(self.path("x.npy"), (2, 16), [0.5] * 32, "f")
+        found, _ = self.ok("attend", path, "--x", self.path("x.npy"), "--return-weights")
+        self.assertIn("attention  float32 [2, 2, 2]", found)
+        write_npy(self.path("x.npy"), (2, 12), [0.5] * 24, "f")
+        self.fails("--x: has width 12, which is no multiple of the head dimension 8 of config.json",
+                   "attend", path, "--x", self.path("x.npy"))
+
+    def test_json_contains_scheme_sizes_and_notes(self):
+        out, _ = self.ok("hf-config", self.config({**LLAMA, "rope_theta": 5e5, "rope_wobble": 1}),
+                         "--json")
+        document = json.loads(out)
+        self.assertEqual(document["file"], "config.json")
+        self.assertEqual(document["scheme"]["rope"]["base"], 500000)
+        self.assertIn("rope { base: 500000", document["scheme_text"])
+        self.assertEqual([document[name] for name in ("head_dim", "head_count", "embedding_dim",
+                                                      "trained_length")], [128, 32, 4096, 4096])
+        self.assertEqual(document["notes"], ["not understood: rope_wobble"])
+        self.fails("--dim needs a scheme", "hf-config", self.path("config.json"), "--dim", "4")
 
     def test_per_layer_schemes_need_enough_layers(self):
         path = self.config({**LLAMA, "model_type": "smollm3", "rope_theta": 1e4,
@@ -264,7 +314,7 @@ class WriteConfigTest(ToolTest):
     def test_schemes_without_a_configuration_are_rejected(self):
         for scheme in ("fire", "xpos", "alibi { slopes: 1 }", "alibi { rule: COURSE }",
                        "rope {} randomized {}", "rope {} layers {}", "rope { rotary_dim: 4 }"):
-            self.fails("--scheme", "hf-config", "--scheme", scheme)
+            self.fails("SCHEME: ", "hf-config", "--scheme", scheme)
 
 
 class ConvertLayoutTest(ToolTest):
