@@ -261,7 +261,8 @@ absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
     }
     absl::StatusOr<std::string> text = EncodeProducts(
         *session.client, request, flags.products, flags.common.json);
-    if (!text.ok()) return WithFlagHint(text.status(), EncodeHints());
+    if (!text.ok())
+      return WithFlagHint(text.status(), EncodeHints(model.scheme));
     return Outcome{.text = *std::move(text)};
   }
   CallInfo info;

@@ -42,7 +42,7 @@ struct Question {
 struct Lab {
   absl::string_view name;
   Text title;
-  // What the lab does, for the list of labs and for the README.
+  // Description of the lab in one or two sentences, for the README.
   Text summary;
   absl::Span<const Question> questions;
   // Whether the lab has the options `tokens`, `dim`, and `seed_count` and

@@ -4,9 +4,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/io/file.h"
+#include "client/plot/provenance.h"
 #include "client/plot/render_file.h"
 #include "core/simd/gemm.h"
 #include "locus_build_info.h"
@@ -34,9 +36,13 @@ constexpr Text kInterpretation = {"Interpretation", "Interpretación"};
 constexpr Text kQuestions = {"Open questions", "Preguntas abiertas"};
 constexpr Text kAnswered = {"Questions and answers", "Preguntas y respuestas"};
 
-// An argument for a shell.
+// An argument for a POSIX shell, in double quotes.
 std::string QuotedArgument(const std::string& text) {
-  return absl::StrCat("\"", text, "\"");
+  return absl::StrCat(
+      "\"",
+      absl::StrReplaceAll(
+          text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"$", "\\$"}, {"`", "\\`"}}),
+      "\"");
 }
 
 }  // namespace
@@ -131,13 +137,16 @@ absl::StatusOr<int> WriteLab(const std::string& folder, const Lab& lab,
   CLIENT_RETURN_IF_ERROR(
       add("manifest.json", Printable(LabManifest(lab, options, report, now))));
   for (const LabReport::Figure& figure : report.figures()) {
+    plot::Scene scene = figure.scene;
+    plot::AddProvenance({.command = LabCommand(lab, options),
+                         .software = "locus " LOCUS_VERSION},
+                        scene);
     for (const char* extension : {".svg", ".png"}) {
       const std::string name = absl::StrCat(figure.name, extension);
       CLIENT_ASSIGN_OR_RETURN(const plot::Format format,
                               plot::FormatOfPath(name));
-      CLIENT_ASSIGN_OR_RETURN(
-          const std::string bytes,
-          plot::Render(figure.scene, format, plot::Theme::kAuto));
+      CLIENT_ASSIGN_OR_RETURN(const std::string bytes,
+                              plot::Render(scene, format, plot::Theme::kAuto));
       CLIENT_RETURN_IF_ERROR(
           add(name, format == plot::Format::kSvg ? Printable(bytes) : bytes));
     }

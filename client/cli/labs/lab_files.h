@@ -17,7 +17,8 @@ std::string LabCommand(const Lab& lab, const LabOptions& options);
 std::string LabManifest(const Lab& lab, const LabOptions& options,
                         const LabReport& report, absl::Time now);
 
-// The README: what was done, assertions, figures, interpretation, questions.
+// The README: summary, command, assertions, figures, interpretation and
+// questions.
 std::string LabReadme(const Lab& lab, const LabOptions& options,
                       const LabReport& report);
 

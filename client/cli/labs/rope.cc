@@ -10,6 +10,7 @@
 #include "client/cli/labs/rope_text.h"
 #include "client/cli/render/encoding_charts.h"
 #include "client/cli/render/table.h"
+#include "client/plot/clocks.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -20,6 +21,8 @@ constexpr std::pair<int64_t, int64_t> kRopePairs[] = {
     {0, 1}, {3, 7}, {5, 5}, {10, 12}, {20, 8}};
 // The second rotation of the composition R(a) R(b).
 constexpr int64_t kSecondRotation = 5;
+// Number of hands of a clock.
+constexpr int64_t kClockPositions = 6;
 
 // Applies RoPE to the rows of x, one position each.
 absl::StatusOr<RealMatrix> Rotate(Client& client, const RealMatrix& x,
@@ -137,19 +140,39 @@ absl::StatusOr<double> NormPart(const RotatedVectors& vectors, Client& client,
   return norm_change;
 }
 
+// Pairs from the fastest to the slowest, as clocks with a hand per position.
+plot::Scene ClocksFigure(const std::vector<double>& frequencies,
+                         const LabReport& report) {
+  plot::ClockGrid grid{.title = report.Format(rope_text::kFigureTitle),
+                       .note = report.Format(rope_text::kFigure),
+                       .description = report.Format(rope_text::kFigure)};
+  for (size_t pair = 0; pair < frequencies.size() && pair < 4; ++pair) {
+    grid.clocks.push_back({.title = report.Format(rope_text::kClock, pair),
+                           .captions = {report.Format(
+                               rope_text::kClockCaption,
+                               absl::StrFormat("%.3g", frequencies[pair]))},
+                           .radians_per_position = frequencies[pair]});
+  }
+  for (int64_t p = 0; p < kClockPositions; ++p) grid.positions.push_back(p);
+  return plot::DrawClocks(grid);
+}
+
 absl::Status AddRopeFigures(int64_t dim, Client& client, LabReport& report) {
   const v1::EncodeRequest request =
       CodesRequest("rope", FirstPositions(kRopePositions), dim);
   CLIENT_ASSIGN_OR_RETURN(const v1::EncodeResponse response,
                           client.Encode(request));
-  const ChartOptions options{
-      .scheme_name = "rope", .positions = request.positions(), .dim = dim};
-  const int64_t pair = std::min<int64_t>(1, dim / 2 - 1);
-  CLIENT_ASSIGN_OR_RETURN(plot::Scene waves,
-                          WaveformChart(options, response, {pair}));
-  CLIENT_ASSIGN_OR_RETURN(plot::Scene similarity,
-                          SimilarityChart(options, response));
-  report.AddFigure("pair", std::move(waves), rope_text::kWavesFigure, pair);
+  const auto& frequencies = response.rotation().frequencies();
+  report.AddFigure(
+      "clocks", ClocksFigure({frequencies.begin(), frequencies.end()}, report),
+      rope_text::kFigure);
+  CLIENT_ASSIGN_OR_RETURN(
+      plot::Scene similarity,
+      SimilarityChart({.title = report.Format(rope_text::kDecayFigure),
+                       .scheme_name = "rope",
+                       .positions = request.positions(),
+                       .dim = dim},
+                      response));
   report.AddFigure("similarity", std::move(similarity),
                    rope_text::kDecayFigure);
   return absl::OkStatus();

@@ -48,12 +48,15 @@ inline constexpr Text kNoCodeClaim = {
     "R(0) is the identity: the query at position 0 changes by $0.",
     "R(0) es la identidad: la consulta en la posición 0 cambia en $0."};
 
+inline constexpr Text kFigureTitle = {"RoPE as clocks", "RoPE como relojes"};
 inline constexpr Text kFigure = {
-    "Clocks: the angle of each pair at several positions.",
-    "Relojes: el ángulo de cada par en varias posiciones."};
-inline constexpr Text kWavesFigure = {
-    "Cosine and sine of pair $0 over the positions.",
-    "Coseno y seno del par $0 según la posición."};
+    "Each hand is one position, from 0 to 5: fast pairs turn far, slow pairs "
+    "hardly move.",
+    "Cada aguja es una posición, de 0 a 5: los pares rápidos giran mucho, los "
+    "lentos apenas se mueven."};
+inline constexpr Text kClock = {"pair $0", "par $0"};
+inline constexpr Text kClockCaption = {"$0 radians per position",
+                                       "$0 radianes por posición"};
 inline constexpr Text kDecayFigure = {
     "Score of two equal vectors at every distance.",
     "Puntuación de dos vectores iguales a cada distancia."};

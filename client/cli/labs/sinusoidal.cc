@@ -13,6 +13,7 @@
 #include "client/cli/render/code_products.h"
 #include "client/cli/render/encoding_charts.h"
 #include "client/cli/render/table.h"
+#include "client/plot/compose.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -51,24 +52,32 @@ absl::StatusOr<v1::EncodeResponse> FirstColumns(
 absl::Status AddTableFigures(const v1::EncodeRequest& request,
                              const v1::EncodeResponse& response,
                              LabReport& report) {
-  const ChartOptions options{.scheme_name = "sinusoidal",
-                             .positions = request.positions(),
-                             .dim = request.dim()};
+  ChartOptions options{.scheme_name = "sinusoidal",
+                       .positions = request.positions(),
+                       .dim = request.dim()};
   const int64_t columns = std::min(kShownChannels, request.dim());
   const std::vector<int64_t> channels = WaveChannels(request.dim());
   CLIENT_ASSIGN_OR_RETURN(const v1::EncodeResponse shown,
                           FirstColumns(response, columns));
+  options.title =
+      report.Format(sinusoidal_text::kHeatmapFigure, kTablePositions, columns);
   CLIENT_ASSIGN_OR_RETURN(plot::Scene heatmap, HeatmapChart(options, shown));
+  options.title = report.Format(sinusoidal_text::kSimilarityFigure);
   CLIENT_ASSIGN_OR_RETURN(plot::Scene similarity,
                           SimilarityChart(options, response));
+  options.title = report.Format(sinusoidal_text::kWavesFigure,
+                                absl::StrJoin(channels, ", "));
   CLIENT_ASSIGN_OR_RETURN(plot::Scene waves,
                           WaveformChart(options, response, channels));
-  report.AddFigure("table", std::move(heatmap), sinusoidal_text::kHeatmapFigure,
-                   kTablePositions, columns);
-  report.AddFigure("similarity", std::move(similarity),
-                   sinusoidal_text::kSimilarityFigure);
-  report.AddFigure("waveforms", std::move(waves), sinusoidal_text::kWavesFigure,
-                   absl::StrJoin(channels, ", "));
+  report.AddFigure(
+      "triptych",
+      plot::Compose(
+          {.title = report.Format(sinusoidal_text::kFigureTitle, request.dim()),
+           .description = report.Format(sinusoidal_text::kFigure),
+           .panels = {std::move(heatmap), std::move(similarity),
+                      std::move(waves)},
+           .columns = 3}),
+      sinusoidal_text::kFigure);
   return absl::OkStatus();
 }
 

@@ -74,12 +74,13 @@ inline constexpr Text kFigure = {
     "positions.",
     "La tabla, la similitud coseno de sus filas y los canales según la "
     "posición."};
-inline constexpr Text kHeatmapFigure = {"Table, $0 positions and $1 channels.",
-                                        "Tabla, $0 posiciones y $1 canales."};
-inline constexpr Text kSimilarityFigure = {"Cosine of every two codes.",
-                                           "Coseno entre cada dos códigos."};
-inline constexpr Text kWavesFigure = {"Channels $0 over the positions.",
-                                      "Canales $0 según la posición."};
+inline constexpr Text kFigureTitle = {"Sinusoidal codes, d = $0",
+                                      "Códigos sinusoidales, d = $0"};
+inline constexpr Text kHeatmapFigure = {"Table, $0 positions, $1 channels",
+                                        "Tabla, $0 posiciones, $1 canales"};
+inline constexpr Text kSimilarityFigure = {"Cosine of every two codes",
+                                           "Coseno entre cada dos códigos"};
+inline constexpr Text kWavesFigure = {"Channels $0", "Canales $0"};
 
 inline constexpr Text kReadTable = {
     "Low channels turn quickly and tell neighbours apart; high channels turn "

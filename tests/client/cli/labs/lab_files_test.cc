@@ -82,6 +82,11 @@ TEST(LabCommandTest, RepeatsTheOptionsThatWereGiven) {
             "--lang es");
 }
 
+TEST(LabCommandTest, TokensAreQuotedForAShell) {
+  EXPECT_EQ(LabCommand(TestLab(), {.tokens = {"$HOME", "a\"b", "`c`"}}),
+            R"(locus lab test --tokens "\$HOME a\"b \`c\`")");
+}
+
 TEST(LabsTest, EveryTextExistsInBothLanguages) {
   std::set<std::string> names;
   for (const Lab& lab : Labs()) {
