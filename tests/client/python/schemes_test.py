@@ -10,7 +10,7 @@ from google.protobuf import text_format
 import locus
 from locus import _messages, _names
 
-# Texts, and what they mean in plain protobuf text format.
+# Plain protobuf text format, and other texts with the same meaning.
 SAME = {
     "rope { base: 500000 yarn { factor: 4 } }": (
         "rope:base=500000,yarn.factor=4", "rope(base=5e5, yarn.factor=4)",
