@@ -40,10 +40,10 @@ constexpr int kUsageExitCode = 2;
 
 // All commands, in the order of the help text.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes, AddEncode,        AddAttend,  AddCheck,   AddEvaluate,
-    AddPlot,    AddExplain,       AddCompare, AddLab,     AddHfConfig,
+    AddSchemes,       AddEncode,  AddAttend,  AddCheck,   AddEvaluate,
+    AddPlot,          AddExplain, AddCompare, AddLab,     AddHfConfig,
     AddConvertLayout, AddLoad,    AddHealth,  AddVersion, AddCompletion,
-    AddManual,  AddHelp};
+    AddManual,        AddHelp};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
