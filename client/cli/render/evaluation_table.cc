@@ -93,7 +93,7 @@ std::string GateText(const Manifest& manifest, const std::string& scheme) {
 }
 
 // The number of characters of a UTF-8 string.
-size_t Width(absl::string_view text) {
+size_t CharacterCount(absl::string_view text) {
   return absl::c_count_if(text, [](char c) {
     return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
   });
@@ -106,7 +106,7 @@ std::string FormatFolded(const std::vector<std::vector<std::string>>& rows,
   std::vector<size_t> widths(rows.front().size(), 0);
   for (const auto& row : rows) {
     for (size_t n = 0; n < row.size(); ++n) {
-      widths[n] = std::max(widths[n], Width(row[n]));
+      widths[n] = std::max(widths[n], CharacterCount(row[n]));
     }
   }
   std::string text;

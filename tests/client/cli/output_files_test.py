@@ -94,7 +94,8 @@ class EvaluateTest(OutputTest):
         self.assertEqual((process.returncode, stderr), (130, "locus: interrupted\n"))
         self.assert_cells_printed(stdout)
         self.assertTrue(stdout.endswith(
-            f"\nwrote the finished cells to {self.unfinished}/cells.csv\n"), stdout)
+            f"\nwrote the finished cells to {self.unfinished}/cells.csv\n"
+            f"{self.out}/report.html is from an earlier evaluation\n"), stdout)
         self.assertEqual(contents(self.out), before)
         self.assertEqual(list(contents(self.unfinished)), ["cells.csv"])
 

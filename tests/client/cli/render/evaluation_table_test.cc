@@ -113,7 +113,7 @@ TEST(EvaluationTableTest, ShowsEffectiveLengthsAndSpreads) {
   spread->set_max(1);
   spread->set_share_above_95(1.0 / 3);
   const std::string text = FormatEvaluation(manifest, 100);
-  EXPECT_THAT(text, HasSubstr("at most 10 % worse than at 64"));
+  EXPECT_THAT(text, HasSubstr("at most 10 % worse than\nat 64;"));
   EXPECT_THAT(text, HasSubstr("SCHEME  LEARNED  EFFECTIVE LENGTH"));
   EXPECT_THAT(text, HasSubstr("rope    3 of 3   \xe2\x89\xa5"
                               "128 (64 to \xe2\x89\xa5"
@@ -124,7 +124,7 @@ TEST(EvaluationTableTest, FoldsWideTables) {
   Manifest manifest = Ordering(0.9, 0.02, 3);
   const std::string text = FormatEvaluation(manifest, 30);
   EXPECT_THAT(text, HasSubstr("SCHEME  AT 64\n"));
-  EXPECT_THAT(text, HasSubstr("SCHEME  AT 128        IN RANGE\n"));
+  EXPECT_THAT(text, HasSubstr("SCHEME  AT 128       IN RANGE\n"));
 }
 
 TEST(EvaluationTableTest, ShowsAnswersToQuestions) {
