@@ -1,18 +1,21 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/base/printable.h"
 #include "client/base/status_macros.h"
+#include "client/cli/commands/call_output.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/commands/explain_call.h"
 #include "client/cli/render/explanation.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/number_text.h"
 #include "client/cli/requests/scheme_flags.h"
+#include "client/cli/requests/scheme_sizes.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
@@ -58,13 +61,20 @@ FlagHints ExplainHints() {
           {"scheme", "--scheme"}};
 }
 
+CallSizes SizesOf(const HfModel& model, const ExplainFlags& flags) {
+  const auto given = [](int64_t size) {
+    return size > 0 ? std::optional<int64_t>(size) : std::nullopt;
+  };
+  return SizesForEncoding(model, given(flags.dim), given(flags.head_count));
+}
+
 v1::EncodeRequest MakeRequest(const HfModel& model, const ExplainFlags& flags) {
   v1::EncodeRequest request;
   *request.mutable_scheme() = model.scheme;
   request.mutable_positions()->mutable_ids()->add_ids(0);
-  request.set_dim(flags.dim > 0 ? flags.dim : model.head_dim);
-  request.set_head_count(flags.head_count > 0 ? flags.head_count
-                                              : model.head_count);
+  const CallSizes sizes = SizesOf(model, flags);
+  request.set_dim(sizes.dim);
+  request.set_head_count(sizes.head_count);
   request.set_dtype(v1::DATA_TYPE_FLOAT64);
   if (flags.trained_length > 0) {
     request.set_trained_length(flags.trained_length);
@@ -198,6 +208,8 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
     return UsageError("--target must not be negative");
   }
   CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
+  CLIENT_RETURN_IF_ERROR(
+      CheckSizeFlags(model.scheme, flags.dim > 0, flags.head_count > 0));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   Subject subject{.client = *session.client,
                   .flags = flags,
@@ -209,7 +221,9 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const Explanation explanation,
                           Explain(subject, *response));
   const std::string text =
-      flags.common.json ? JsonLine(explanation.json) : explanation.text;
+      flags.common.json ? JsonLine(explanation.json)
+                        : WithSizes(model.scheme, SizesOf(model, flags).note,
+                                    explanation.text);
   if (flags.plot.empty()) return Outcome{.text = text};
   CLIENT_ASSIGN_OR_RETURN(const std::string plot,
                           RenderPlot(flags, explanation.chart));
