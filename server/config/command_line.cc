@@ -17,6 +17,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "core/base/status.h"
+#include "core/base/suggest.h"
 #include "server/base/printable.h"
 #include "server/base/version.h"
 #include "server/config/flag_docs.h"
@@ -268,6 +269,21 @@ std::vector<std::string> ForParser(const std::vector<std::string>& arguments) {
   return result;
 }
 
+// The error for the first argument that `app` does not know.
+absl::Status UnknownArgument(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options()) {
+    names.push_back(option->get_name());
+  }
+  const std::vector<std::string> extras = app.remaining();
+  const std::string& extra = extras.front();
+  const std::string name = extra.substr(0, extra.find('='));
+  const bool is_flag = absl::StartsWith(name, "-");
+  return absl::InvalidArgumentError(absl::StrCat(
+      is_flag ? "unknown flag " : "unexpected argument ", Printable(name, 400),
+      is_flag ? DidYouMean(name, names) : "", "; see locusd --help"));
+}
+
 // Parses the command line into `values`. Returns the text to print if a flag
 // such as --help asks for one, else nullopt.
 absl::StatusOr<std::optional<std::string>> ReadArguments(
@@ -297,6 +313,8 @@ absl::StatusOr<std::optional<std::string>> ReadArguments(
     return app.help();
   } catch (const CLI::CallForVersion& version) {
     return absl::StrCat(version.what(), "\n");
+  } catch (const CLI::ExtrasError&) {
+    return UnknownArgument(app);
   } catch (const CLI::ParseError& error) {
     return absl::InvalidArgumentError(
         absl::StrCat(Printable(error.what(), 400), "; see locusd --help"));

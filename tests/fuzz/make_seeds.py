@@ -128,7 +128,11 @@ def seeds():
         "scheme_text": [text.encode() for text in SCHEMES] + [
             b"rope", b" rope # the usual one\n", b"rope{layout:half_split}",
             b"learned { policy: WRAP }", b"alibi{slopes: [1, 0.5] symmetric: true}", b"ropee",
-            b"rope {\n  layout: SIDEWAYS }"],
+            b"rope {\n  layout: SIDEWAYS }",
+            b"rope:base=500000,yarn.factor=4", b"rope(base=5e5, yarn(factor=4))",
+            b"long=RoPE base=5e5 yarn\xc3\x974", b"alibi:slopes=[0.5,0.25],symmetric",
+            b"yarn { factor: 4 } randomized { seed: 1 }", b"learned:max_length=1e3,policy=wrap",
+            b"rope:yarn=4,ntk=2", b"rope(base=", b'"a b"=t5-bias'],
         "metadata": [text.encode() for text in METADATA] + [b"\xff\xfe\xc0\x80"]}
     return {target: {"seed-" + hashlib.sha256(data).hexdigest()[:12]: data
                      for data in inputs if len(data) <= MAX_BYTES}

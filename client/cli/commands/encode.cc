@@ -66,22 +66,13 @@ FlagHints EncodeHints(const v1::Scheme& scheme) {
 
 // Returns a usage error if a flag would have no effect on the scheme.
 absl::Status CheckEffect(const EncodeFlags& flags, const v1::Scheme& scheme) {
-  const std::string name = SchemeName(scheme);
-  if (flags.head_count.has_value() && !ActsOnScores(scheme)) {
-    return UsageError(absl::StrCat("--heads: ", name,
-                                   " adds no bias to the scores and does not "
-                                   "depend on the number of heads"));
-  }
-  if (flags.dim.has_value() && ActsOnScores(scheme)) {
-    return UsageError(absl::StrCat("--dim: ", name,
-                                   " is a bias on the scores and does not "
-                                   "depend on a width; give --heads"));
-  }
   if (flags.causal && TwoSidedParameter(scheme) == nullptr) {
-    return UsageError(absl::StrCat("--causal: the encoding of ", name,
+    return UsageError(absl::StrCat("--causal: the encoding of ",
+                                   SchemeName(scheme),
                                    " is the same with and without it"));
   }
-  return absl::OkStatus();
+  return CheckSizeFlags(scheme, flags.dim.has_value(),
+                        flags.head_count.has_value());
 }
 
 absl::StatusOr<v1::EncodeRequest> MakeRequest(const EncodeFlags& flags,

@@ -252,7 +252,7 @@ void AddEvaluate(CLI::App& app, Action& action) {
   AddExperimentFlags(*command, flags->evaluation);
   AddModelFlags(*command, flags->evaluation);
   CLI::Option* out =
-      command->add_option("-o,--out", flags->out, "Output folder")
+      command->add_option("-o,--out,--output", flags->out, "Output folder")
           ->type_name("DIR")
           ->capture_default_str();
   command->add_flag("--no-out", flags->no_out, "Write no files")->excludes(out);

@@ -1,11 +1,13 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
+#include "client/cli/commands/call_output.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/commands/explain_call.h"
 #include "client/cli/render/explanation.h"
@@ -13,6 +15,7 @@
 #include "client/cli/render/number_text.h"
 #include "client/cli/render/scheme_title.h"
 #include "client/cli/requests/scheme_flags.h"
+#include "client/cli/requests/scheme_sizes.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
@@ -56,13 +59,20 @@ FlagHints ExplainHints() {
           {"scheme", "--scheme"}};
 }
 
+CallSizes SizesOf(const HfModel& model, const ExplainFlags& flags) {
+  const auto given = [](int64_t size) {
+    return size > 0 ? std::optional<int64_t>(size) : std::nullopt;
+  };
+  return SizesForEncoding(model, given(flags.dim), given(flags.head_count));
+}
+
 v1::EncodeRequest MakeRequest(const HfModel& model, const ExplainFlags& flags) {
   v1::EncodeRequest request;
   *request.mutable_scheme() = model.scheme;
   request.mutable_positions()->mutable_ids()->add_ids(0);
-  request.set_dim(flags.dim > 0 ? flags.dim : model.head_dim);
-  request.set_head_count(flags.head_count > 0 ? flags.head_count
-                                              : model.head_count);
+  const CallSizes sizes = SizesOf(model, flags);
+  request.set_dim(sizes.dim);
+  request.set_head_count(sizes.head_count);
   request.set_dtype(v1::DATA_TYPE_FLOAT64);
   if (flags.trained_length > 0) {
     request.set_trained_length(flags.trained_length);
@@ -185,18 +195,6 @@ absl::StatusOr<Explanation> Explain(const Subject& subject,
                                  " has no position encoding to explain"));
 }
 
-// "rope (dim 128 from llama31.json)" and an empty line, if sizes come from a
-// configuration; otherwise empty.
-std::string SizesLine(const HfModel& model, const ExplainFlags& flags,
-                      bool is_bias) {
-  const std::string note =
-      SizesNote(model, flags.dim > 0 || is_bias ? 0 : model.head_dim,
-                flags.head_count > 0 || !is_bias ? 0 : model.head_count);
-  return note.empty()
-             ? ""
-             : absl::StrCat(SchemeName(model.scheme), " ", note, "\n\n");
-}
-
 absl::Status ValidateFlags(const ExplainFlags& flags) {
   if (flags.length < 1) return UsageError("--length must be at least 1");
   if (flags.trained_length < 0) {
@@ -214,6 +212,8 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
                           ReadOptionalPicture(flags.plot, flags.theme, "--plot",
                                               flags.common.json));
   CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
+  CLIENT_RETURN_IF_ERROR(
+      CheckSizeFlags(model.scheme, flags.dim > 0, flags.head_count > 0));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   Subject subject{.client = *session.client,
                   .flags = flags,
@@ -227,10 +227,9 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const Explanation explanation,
                           Explain(subject, *response));
   const std::string text =
-      flags.common.json
-          ? JsonLine(explanation.json)
-          : absl::StrCat(SizesLine(model, flags, response->has_bias()),
-                         explanation.text);
+      flags.common.json ? JsonLine(explanation.json)
+                        : WithSizes(model.scheme, SizesOf(model, flags).note,
+                                    explanation.text);
   if (flags.plot.empty()) return Outcome{.text = text};
   return PrintAndDraw(text, flags.common.json, explanation.chart, picture);
 }

@@ -250,7 +250,7 @@ void AddPlanFlags(CLI::App& command, LoadPlanFlags& flags) {
                 "Poisson arrivals, as from many independent callers")
       ->group("Load");
   AddSeedFlag(command, flags.seed, "Seed of --poisson; default 0", "Load");
-  add("-t,--duration", flags.duration, "TIME",
+  add("--duration", flags.duration, "TIME",
       "Measured time; default 10s, for each trial of --slo 3s");
   add("--warm-up", flags.warm_up, "TIME",
       "Time before that, not measured; default 1s, for --replay 0");
@@ -297,7 +297,7 @@ void AddLoad(CLI::App& app, Action& action) {
       ->capture_default_str();
   command
       ->add_option(
-          "-o,--out", flags->out,
+          "-o,--out,--output", flags->out,
           "Also write the report to a .json, .csv, .prom or .txt file; may be "
           "repeated")
       ->type_name("FILE")

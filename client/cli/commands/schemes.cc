@@ -11,6 +11,7 @@
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/table.h"
+#include "client/cli/requests/scheme_names.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 #include "client/cli/support/suggest.h"
@@ -140,14 +141,20 @@ std::string FormatMarkdown(const v1::ListSchemesResponse& response) {
 
 absl::StatusOr<v1::SchemeDescription> Find(
     const v1::ListSchemesResponse& response, const std::string& name) {
+  // Aliases such as yarn stand for the scheme that they are a part of.
+  const auto named = FindNamedScheme(name);
   std::vector<std::string> names;
   for (const v1::SchemeDescription& scheme : response.schemes()) {
-    if (scheme.name() == name) return scheme;
+    if (scheme.name() == name ||
+        (named.has_value() && scheme.name() == named->kind->name())) {
+      return scheme;
+    }
     names.push_back(scheme.name());
   }
-  return UsageError(
-      absl::StrCat("there is no scheme \"", name, "\"", DidYouMean(name, names),
-                   " (schemes: ", absl::StrJoin(names, ", "), ")"));
+  return UsageError(absl::StrCat("there is no scheme \"", name, "\"",
+                                 DidYouMean(absl::AsciiStrToLower(name), names),
+                                 " (schemes: ", absl::StrJoin(names, ", "),
+                                 ")"));
 }
 
 absl::StatusOr<Outcome> Run(const SchemesFlags& flags) {

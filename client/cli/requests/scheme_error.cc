@@ -17,8 +17,8 @@ size_t ColumnsOf(absl::string_view text) {
   });
 }
 
-// The line with a caret below the byte at `column`. Of a long line, only the
-// part around the column is shown.
+// The line with a caret below the byte at `column`. A long line is cut to the
+// part around the column.
 std::string CaretLines(absl::string_view line, size_t column) {
   constexpr size_t kMaxWidth = 72;
   constexpr size_t kMaxBefore = 48;

@@ -2,8 +2,10 @@
 
 #include <memory>
 
+#include "absl/strings/str_cat.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
+#include "client/cli/support/cli_errors.h"
 #include "core/encoding/registry.h"
 #include "server/services/convert/convert.h"
 
@@ -57,6 +59,22 @@ CallSizes SizesForEncoding(const HfModel& model,
     sizes.note = SizesNote(model, sizes.dim, 0);
   }
   return sizes;
+}
+
+absl::Status CheckSizeFlags(const v1::Scheme& scheme, bool has_dim,
+                            bool has_head_count) {
+  const std::string name = SchemeName(scheme);
+  if (has_head_count && !ActsOnScores(scheme)) {
+    return UsageError(absl::StrCat("--heads: ", name,
+                                   " adds no bias to the scores and does not "
+                                   "depend on the number of heads"));
+  }
+  if (has_dim && ActsOnScores(scheme)) {
+    return UsageError(absl::StrCat("--dim: ", name,
+                                   " is a bias on the scores and does not "
+                                   "depend on a width; give --heads"));
+  }
+  return absl::OkStatus();
 }
 
 CallSizes SizesForLayer(const HfModel& model,

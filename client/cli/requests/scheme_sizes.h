@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "absl/status/status.h"
 #include "client/hf_config/hf_config.h"
 #include "google/protobuf/descriptor.h"
 #include "locus/v1/scheme.pb.h"
@@ -36,6 +37,11 @@ struct CallSizes {
 CallSizes SizesForEncoding(const HfModel& model,
                            std::optional<int64_t> dim_flag,
                            std::optional<int64_t> head_count_flag);
+
+// Returns a usage error if --dim or --heads was given, but would have no effect
+// on the encoding of the scheme.
+absl::Status CheckSizeFlags(const v1::Scheme& scheme, bool has_dim,
+                            bool has_head_count);
 
 // The width and the number of heads of a layer with heads as in the
 // configuration. Both are 0 if the configuration does not give them. The flag

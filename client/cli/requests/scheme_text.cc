@@ -244,6 +244,37 @@ const FieldDescriptor* ChosenField(const v1::Scheme& scheme) {
       scheme, v1::Scheme::descriptor()->FindOneofByName("kind"));
 }
 
+// A label in front of a scheme.
+struct Label {
+  std::string text;
+  // The length of the label with its equals sign; 0 if there is no label.
+  size_t length = 0;
+};
+
+// Reads the label of `text`: NAME= or "NAME"=, where a name without quotes has
+// no spaces. The form `rope base=5` therefore has no label.
+Label ReadLabel(absl::string_view text) {
+  const size_t start = text.find_first_not_of(" \n");
+  if (start == absl::string_view::npos) return {};
+  const bool is_quoted = text[start] == '"';
+  const size_t first = start + (is_quoted ? 1 : 0);
+  const size_t end =
+      text.find_first_of(is_quoted ? "\"" : " \n=:(){}<>[],;#\"'", first);
+  const size_t equals = is_quoted && end < text.size() ? end + 1 : end;
+  if (equals >= text.size() || text[equals] != '=' || end == first) return {};
+  return {std::string(text.substr(first, end - first)), equals + 1};
+}
+
+// Sets the label of the scheme. Returns false if the protocol has none.
+bool SetLabel(const std::string& label, ParsedScheme* parsed) {
+  const FieldDescriptor* field =
+      v1::Scheme::descriptor()->FindFieldByName("label");
+  if (field == nullptr) return false;
+  parsed->given.insert(field);
+  v1::Scheme::GetReflection()->SetString(&parsed->scheme, field, label);
+  return true;
+}
+
 // If `text` begins with the name of a scheme in the short form, returns the
 // scheme and sets `*end` to the end of its name.
 std::optional<NamedScheme> ShortFormName(absl::string_view text, size_t* end) {
@@ -292,8 +323,12 @@ std::optional<SchemeError> ParseTextFormat(absl::string_view text,
 absl::StatusOr<ParsedScheme> ParseSchemeText(const std::string& given_text) {
   // Other spaces become plain ones, because the tokenizer counts a tab as up to
   // eight columns.
-  const std::string text =
+  const std::string whole =
       absl::StrReplaceAll(given_text, {{"\t", " "}, {"\r", " "}});
+  const Label label = ReadLabel(whole);
+  // Spaces in place of the label keep the columns of errors.
+  std::string text = whole;
+  text.replace(0, label.length, label.length, ' ');
   ParsedScheme parsed;
   size_t end = 0;
   const std::optional<NamedScheme> name = ShortFormName(text, &end);
@@ -301,10 +336,14 @@ absl::StatusOr<ParsedScheme> ParseSchemeText(const std::string& given_text) {
       name.has_value()
           ? ParseShortForm(text, end, *name, &parsed.scheme, &parsed.given)
           : ParseTextFormat(text, &parsed);
-  if (error.has_value()) return SchemeErrorStatus(text, *error);
+  if (error.has_value()) return SchemeErrorStatus(whole, *error);
   if (ChosenField(parsed.scheme) == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "names no scheme; schemes: ", absl::StrJoin(SchemeNames(), ", ")));
+  }
+  if (label.length > 0 && !SetLabel(label.text, &parsed)) {
+    return SchemeErrorStatus(whole,
+                             {0, "this version has no labels of schemes", ""});
   }
   return parsed;
 }

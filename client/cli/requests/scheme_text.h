@@ -6,7 +6,9 @@
 //   rope(base=5e5, yarn.factor=4) client/cli/requests/scheme_short_form.h rope
 //   { base: 500000 yarn { factor: 4 } }   protobuf text format
 //
-// In protobuf text format, enum values may be written without their prefix.
+// In protobuf text format, enum values may be written without their prefix. A
+// label in front of the scheme names it in results: long=rope:base=500000, or
+// "long base"=rope:base=500000.
 #pragma once
 
 #include <set>

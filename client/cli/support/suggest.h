@@ -1,25 +1,5 @@
-// Suggestions for misspelled commands, flags and names.
+// Suggestions for misspelled commands, flags and names. The functions are in
+// namespace locus, because the server suggests names of flags, too.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "absl/strings/string_view.h"
-
-namespace locus::client {
-
-// The optimal string alignment distance: the number of insertions, deletions
-// and replacements of single characters and of swaps of adjacent characters
-// that turn one word into the other.
-int EditDistance(absl::string_view a, absl::string_view b);
-
-// The element of `names` nearest to `word`. Empty if the distance exceeds a
-// third of the length of `word` (at least 1).
-std::string Nearest(absl::string_view word,
-                    const std::vector<std::string>& names);
-
-// "; did you mean rope?", or empty if no name is near.
-std::string DidYouMean(absl::string_view word,
-                       const std::vector<std::string>& names);
-
-}  // namespace locus::client
+#include "core/base/suggest.h"  // IWYU pragma: export

@@ -244,6 +244,10 @@ class SchemesTest(CliTest):
         self.assertRegex(text, r"(?m)^shift_invariance +yes")
         self.assertIn("2104.09864", text)
 
+    def test_other_names_of_a_scheme(self):
+        for name in ("RoPE", "rotary", "yarn"):
+            self.assertEqual(self.ok("schemes", name), self.ok("schemes", "rope"))
+
     def test_unknown_scheme_gets_a_suggestion(self):
         self.fails(2, "there is no scheme \"alibye\"; did you mean alibi", "schemes", "alibye")
 

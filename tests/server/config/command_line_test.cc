@@ -168,6 +168,19 @@ TEST(CommandLineTest, ErrorsNameTheFlagInOneLine) {
   }
 }
 
+TEST(CommandLineTest, UnknownFlagsGetASuggestion) {
+  const auto message = [](const char* argument) {
+    return std::string(Parse({argument}).status().message());
+  };
+  EXPECT_EQ(message("--htpp="),
+            "unknown flag --htpp; did you mean --http?; see locusd --help");
+  EXPECT_EQ(
+      message("--thread=2"),
+      "unknown flag --thread; did you mean --threads?; see locusd --help");
+  EXPECT_EQ(message("--qqqqqq"), "unknown flag --qqqqqq; see locusd --help");
+  EXPECT_EQ(message("stray"), "unexpected argument stray; see locusd --help");
+}
+
 TEST(CommandLineTest, ErrorsNameTheVariable) {
   const auto command = Parse({}, {{"LOCUS_THREADS", "many"}});
   ASSERT_FALSE(command.ok());

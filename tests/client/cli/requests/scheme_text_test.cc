@@ -257,6 +257,36 @@ TEST(SchemeTextTest, ExampleOfEverySchemeIsCorrect) {
   EXPECT_THAT(SchemeExample("rope", "yarn"), HasSubstr(",yarn.factor=4"));
 }
 
+TEST(SchemeTextTest, LabelNamesTheScheme) {
+  const auto* field = v1::Scheme::descriptor()->FindFieldByName("label");
+  if (field == nullptr) GTEST_SKIP() << "the protocol has no labels";
+  for (const auto& [text, label] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"long=rope:base=500000", "long"},
+           {"long=rope { base: 500000 }", "long"},
+           {"long= rope(base=500000)", "long"},
+           {"long-base=RoPE base=500000", "long-base"},
+           {"\"long base\"=rope:base=500000", "long base"},
+           {"rope base=500000", ""},
+           {"rope:base=500000", ""}}) {
+    const auto scheme = ParseScheme(text);
+    ASSERT_TRUE(scheme.ok()) << text << ": " << scheme.status();
+    EXPECT_EQ(scheme->rope().base(), 500000) << text;
+    EXPECT_EQ(v1::Scheme::GetReflection()->GetString(*scheme, field), label)
+        << text;
+  }
+}
+
+TEST(SchemeTextTest, ErrorsBehindALabelHaveTheColumnOfTheWholeText) {
+  EXPECT_THAT(ErrorOf("long=ropee"),
+              StartsWith("column 6: there is no scheme"));
+  EXPECT_THAT(ErrorOf("long=rope:bse=1"), StartsWith("column 11: there is no"));
+  EXPECT_THAT(ExcerptOf("long=ropee"), StartsWith("  long=ropee\n       ^\n"));
+  EXPECT_FALSE(ParseScheme("long=").ok());
+  EXPECT_FALSE(ParseScheme("=rope").ok());
+  EXPECT_FALSE(ParseScheme("\"long=rope").ok());
+}
+
 TEST(SchemeTextTest, KnowsWhichFieldsTheTextSets) {
   const auto* symmetric =
       v1::AlibiScheme::descriptor()->FindFieldByName("symmetric");

@@ -1,10 +1,10 @@
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 
-namespace locus::client {
+namespace locus {
 
 int EditDistance(absl::string_view a, absl::string_view b) {
   // rows[i][j] is the distance between the first i characters of `a` and the
@@ -48,4 +48,4 @@ std::string DidYouMean(absl::string_view word,
   return nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?");
 }
 
-}  // namespace locus::client
+}  // namespace locus

@@ -1,8 +1,8 @@
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 
 #include "gtest/gtest.h"
 
-namespace locus::client {
+namespace locus {
 namespace {
 
 TEST(SuggestTest, CountsEdits) {
@@ -25,4 +25,4 @@ TEST(SuggestTest, SuggestsNoDistantNames) {
 }
 
 }  // namespace
-}  // namespace locus::client
+}  // namespace locus
