@@ -5,6 +5,7 @@
 #include "client/base/status_macros.h"
 #include "client/cli/commands/call_output.h"
 #include "client/cli/commands/command.h"
+#include "client/cli/commands/permute_call.h"
 #include "client/cli/render/attention_map.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/table.h"
@@ -40,6 +41,8 @@ struct AttendCommandFlags {
   std::string output;
   std::string weights_out;
   std::string log_sum_exp_out;
+  // Order of the tokens in a second call, such as "2,0,1".
+  std::string permute;
 };
 
 FlagHints AttendHints(const v1::Scheme& scheme) {
@@ -158,6 +161,18 @@ absl::StatusOr<Outcome> Run(const AttendCommandFlags& flags) {
   attend.return_log_sum_exp |= !flags.log_sum_exp_out.empty();
   CLIENT_ASSIGN_OR_RETURN(const AttendPlan plan, MakeAttendPlan(attend));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  if (!flags.permute.empty()) {
+    if (!flags.output.empty() || !flags.weights_out.empty() ||
+        !flags.log_sum_exp_out.empty()) {
+      return UsageError("--permute writes no files");
+    }
+    absl::StatusOr<std::string> text = AttendWithPermutation(
+        *session.client, plan.request, flags.permute, flags.common.json);
+    if (!text.ok()) {
+      return WithFlagHint(text.status(), AttendHints(plan.request.scheme()));
+    }
+    return Outcome{.text = *std::move(text)};
+  }
   CallInfo info;
   absl::StatusOr<v1::AttendResponse> response =
       session.client->Attend(plan.request, {.info = &info});
@@ -240,6 +255,11 @@ void AddOutputFlags(CLI::App& command, AttendCommandFlags& flags) {
                               const char* description) {
     command.add_option(name, target, description)->type_name("NPY");
   };
+  command
+      .add_option("--permute", flags.permute,
+                  "Also attend to the tokens in this order, such as 2,0,1, and "
+                  "compare the outputs")
+      ->type_name("LIST");
   add("-o,--out,--output", flags.output,
       "File for the output; - is standard output");
   add("--weights-out", flags.weights_out,

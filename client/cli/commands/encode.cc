@@ -8,6 +8,7 @@
 #include "client/base/status_macros.h"
 #include "client/cli/commands/call_output.h"
 #include "client/cli/commands/command.h"
+#include "client/cli/commands/product_call.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/table.h"
 #include "client/cli/requests/float_type.h"
@@ -48,6 +49,7 @@ struct EncodeFlags {
   std::string input;
   std::string dtype;
   std::string output;
+  ProductFlags products;
 };
 
 FlagHints EncodeHints(const v1::Scheme& scheme) {
@@ -253,6 +255,16 @@ absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const v1::EncodeRequest request,
                           MakeRequest(flags, model.scheme, sizes));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  if (flags.products.any()) {
+    if (!flags.output.empty()) {
+      return UsageError("--gram and --shift-matrix write no files");
+    }
+    absl::StatusOr<std::string> text = EncodeProducts(
+        *session.client, request, flags.products, flags.common.json);
+    if (!text.ok())
+      return WithFlagHint(text.status(), EncodeHints(model.scheme));
+    return Outcome{.text = *std::move(text)};
+  }
   CallInfo info;
   const absl::StatusOr<v1::EncodeResponse> response =
       session.client->Encode(request, {.info = &info});
@@ -319,6 +331,7 @@ void AddEncode(CLI::App& app, Action& action) {
       ->add_option("-o,--out,--output", flags->output,
                    "File for the result; - is standard output")
       ->type_name("NPY");
+  AddProductFlags(*command, flags->products);
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });
