@@ -13,13 +13,13 @@
 #include "client/cli/commands/compare_call.h"
 #include "client/cli/render/comparison.h"
 #include "client/cli/render/json.h"
+#include "client/cli/render/picture_file.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/seed_flag.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 #include "client/cli/support/terminal.h"
 #include "client/io/file.h"
-#include "client/plot/render_file.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -48,24 +48,6 @@ struct CompareFlags {
   std::string out;
   std::string theme = "auto";
 };
-
-// The format and theme of the picture. Unset if none is wanted.
-struct PictureStyle {
-  plot::Format format = plot::Format::kSvg;
-  plot::Theme theme = plot::Theme::kAuto;
-};
-
-absl::StatusOr<PictureStyle> ReadPictureStyle(const CompareFlags& flags) {
-  PictureStyle style;
-  const auto theme = plot::ParseTheme(flags.theme);
-  if (!theme.ok()) return AsUsage(theme.status(), "--theme");
-  style.theme = *theme;
-  if (flags.out.empty()) return style;
-  const auto format = plot::FormatOfPath(flags.out);
-  if (!format.ok()) return AsUsage(format.status(), "--out");
-  style.format = *format;
-  return style;
-}
 
 absl::StatusOr<CompareRequest> MakeRequest(const CompareFlags& flags) {
   const size_t count = flags.schemes.size() + flags.configs.size();
@@ -108,7 +90,9 @@ FlagHints CompareHints() {
 }
 
 absl::StatusOr<Outcome> Run(const CompareFlags& flags) {
-  CLIENT_ASSIGN_OR_RETURN(const PictureStyle style, ReadPictureStyle(flags));
+  CLIENT_ASSIGN_OR_RETURN(const PictureFile file,
+                          ReadPictureFile(flags.out.empty() ? "-" : flags.out,
+                                          flags.theme, "--out"));
   CLIENT_ASSIGN_OR_RETURN(const CompareRequest request, MakeRequest(flags));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const absl::StatusOr<Comparison> comparison =
@@ -124,13 +108,12 @@ absl::StatusOr<Outcome> Run(const CompareFlags& flags) {
   if (flags.out.empty()) return Outcome{.text = text};
   const absl::StatusOr<plot::LineChart> chart = ComparisonChart(*comparison);
   if (!chart.ok()) return AsUsage(chart.status(), "--out");
-  CLIENT_ASSIGN_OR_RETURN(
-      const std::string bytes,
-      plot::Render(plot::DrawLineChart(*chart), style.format, style.theme));
+  CLIENT_ASSIGN_OR_RETURN(const std::string bytes,
+                          RenderPicture(plot::DrawLineChart(*chart), file));
   if (flags.out == "-") return Outcome{.text = bytes};
   CLIENT_RETURN_IF_ERROR(PrintThenWrite(text, [&] {
-    return style.format == plot::Format::kSvg ? WriteTextFile(flags.out, bytes)
-                                              : WriteFile(flags.out, bytes, "");
+    return file.format == plot::Format::kSvg ? WriteTextFile(flags.out, bytes)
+                                             : WriteFile(flags.out, bytes, "");
   }));
   return Outcome{
       .text = flags.common.json ? "" : absl::StrCat("wrote ", flags.out, "\n")};

@@ -12,13 +12,14 @@
 #include "client/cli/render/explanation.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/number_text.h"
+#include "client/cli/render/picture_file.h"
+#include "client/cli/render/scheme_title.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 #include "client/cli/support/terminal.h"
 #include "client/io/file.h"
-#include "client/plot/render_file.h"
 #include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
@@ -98,17 +99,21 @@ absl::StatusOr<v1::EncodeResponse> RequestEncoding(Client& client,
   return client.Encode(request);
 }
 
-// The contents of the file for --plot.
-absl::StatusOr<std::string> RenderPlot(const ExplainFlags& flags,
-                                       const plot::LineChart& chart) {
-  const auto format = plot::FormatOfPath(flags.plot);
-  if (!format.ok()) return AsUsage(format.status(), "--plot");
-  const auto theme = plot::ParseTheme(flags.theme);
-  if (!theme.ok()) return AsUsage(theme.status(), "--theme");
-  CLIENT_ASSIGN_OR_RETURN(
-      const std::string bytes,
-      plot::Render(plot::DrawLineChart(chart), *format, *theme));
-  return *format == plot::Format::kSvg ? Printable(bytes) : bytes;
+// The title of the chart: "rope, yarn \u00d74 of 2048 (dim 16)".
+absl::StatusOr<std::string> ChartTitle(Client& client,
+                                       const v1::EncodeRequest& request) {
+  CLIENT_ASSIGN_OR_RETURN(const v1::ListSchemesResponse list,
+                          client.ListSchemes({}));
+  const v1::SchemeDescription* description = nullptr;
+  for (const v1::SchemeDescription& each : list.schemes()) {
+    if (each.name() == SchemeName(request.scheme())) description = &each;
+  }
+  std::string title = SchemeTitle(request.scheme(), description);
+  if (request.dim() > 0) absl::StrAppend(&title, " (dim ", request.dim(), ")");
+  if (request.head_count() > 0 && request.dim() == 0) {
+    absl::StrAppend(&title, " (", request.head_count(), " heads)");
+  }
+  return title;
 }
 
 // The explanation of a scheme in all output formats.
@@ -206,8 +211,7 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   const auto response =
       RequestEncoding(*session.client, flags, subject.request);
   if (!response.ok()) return WithFlagHint(response.status(), ExplainHints());
-  CLIENT_ASSIGN_OR_RETURN(const Explanation explanation,
-                          Explain(subject, *response));
+  CLIENT_ASSIGN_OR_RETURN(Explanation explanation, Explain(subject, *response));
   const std::string note = SizesNote(
       model, flags.dim > 0 || response->has_bias() ? 0 : model.head_dim,
       flags.head_count > 0 || !response->has_bias() ? 0 : model.head_count);
@@ -216,8 +220,14 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
           ? JsonLine(explanation.json)
           : absl::StrCat(note, note.empty() ? "" : "\n\n", explanation.text);
   if (flags.plot.empty()) return Outcome{.text = text};
-  CLIENT_ASSIGN_OR_RETURN(const std::string plot,
-                          RenderPlot(flags, explanation.chart));
+  CLIENT_ASSIGN_OR_RETURN(const PictureFile file,
+                          ReadPictureFile(flags.plot, flags.theme, "--plot"));
+  CLIENT_ASSIGN_OR_RETURN(explanation.chart.title,
+                          ChartTitle(*session.client, subject.request));
+  CLIENT_ASSIGN_OR_RETURN(
+      std::string plot,
+      RenderPicture(plot::DrawLineChart(explanation.chart), file));
+  if (file.format == plot::Format::kSvg) plot = Printable(plot);
   CLIENT_RETURN_IF_ERROR(
       PrintThenWrite(text, [&] { return WriteFile(flags.plot, plot, ""); }));
   return Outcome{.text = flags.common.json
