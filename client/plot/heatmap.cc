@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kMaxImage = 512;
 // Maximum number of cells of a picture that are drawn as separate shapes, with
 // their value as hover text.
-constexpr int64_t kMaxShapes = 2500;
+constexpr int64_t kMaxShapes = 1600;
 constexpr int kBarTicks = 5;
 constexpr int kPanelBarTicks = 3;
 

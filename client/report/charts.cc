@@ -44,13 +44,15 @@ bool HasPoints(const plot::LineChart& chart) {
 }
 
 // Whether the values differ so much that a linear axis would compress the
-// smaller ones into one line.
+// smaller ones into one line. A logarithmic axis cannot hold an interval that
+// reaches zero.
 bool NeedsLog(const plot::LineChart& chart) {
   double low = std::numeric_limits<double>::infinity();
   double high = 0;
   for (const plot::Curve& curve : chart.curves) {
     for (const plot::CurvePoint& point : curve.points) {
       if (!plot::IsDrawable(point.y)) continue;
+      if (point.low <= 0) return false;
       low = std::min(low, point.y);
       high = std::max(high, point.y);
     }
@@ -80,8 +82,7 @@ std::string Note(const Metric& metric, bool has_intervals) {
   };
   if (metric.better == Better::kLess) add("Lower is better.");
   if (metric.better == Better::kMore) add("Higher is better.");
-  if (has_intervals)
-    add("Bands are 95 % confidence intervals over seeds, cut at the frame.");
+  if (has_intervals) add("Bands are 95 % confidence intervals over seeds.");
   return note;
 }
 
@@ -183,8 +184,7 @@ plot::LineChart OverPositions(const Manifest& manifest, int64_t length) {
   if (chart.log_y) absl::StrAppend(&chart.y_label, ", logarithmic");
   chart.note = absl::StrCat(
       "Negative log-likelihood by position within the longest text",
-      HasIntervals(chart) ? "; bands are 95 % confidence intervals over seeds, "
-                            "cut at the frame."
+      HasIntervals(chart) ? "; bands are 95 % confidence intervals over seeds."
                           : ".");
   chart.description = Description(chart);
   return chart;

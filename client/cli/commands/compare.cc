@@ -69,8 +69,9 @@ absl::StatusOr<CompareRequest> MakeRequest(const CompareFlags& flags) {
     request.words.emplace_back(word);
   }
   if (request.words.empty()) return UsageError("--tokens: contains no words");
-  CLIENT_ASSIGN_OR_RETURN(request.models,
-                          ReadModels(flags.schemes, flags.configs));
+  CLIENT_ASSIGN_OR_RETURN(
+      request.models,
+      ReadModels(flags.schemes, flags.configs, DirectionFor(request.causal)));
   return request;
 }
 

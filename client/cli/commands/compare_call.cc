@@ -38,22 +38,6 @@ bool IsCausalOnly(const v1::ListSchemesResponse& described,
                      });
 }
 
-// Makes a bias act on keys on both sides of the query, which attention that is
-// not causal needs.
-void MakeSymmetric(v1::Scheme& scheme) {
-  const auto& reflection = *v1::Scheme::GetReflection();
-  const auto* kind = reflection.GetOneofFieldDescriptor(
-      scheme, v1::Scheme::descriptor()->FindOneofByName("kind"));
-  if (kind == nullptr) return;
-  for (const char* name : {"symmetric", "bidirectional"}) {
-    const auto* field = kind->message_type()->FindFieldByName(name);
-    if (field == nullptr) continue;
-    google::protobuf::Message* message =
-        reflection.MutableMessage(&scheme, kind);
-    message->GetReflection()->SetBool(message, field, true);
-  }
-}
-
 // Gives rotations without a layout that of the first configuration. The layers
 // of the comparison have random weights, so that another layout alone would
 // change the attention. Returns the name of that configuration, or an empty
@@ -332,9 +316,6 @@ absl::StatusOr<Comparison> CompareSchemes(Client& client,
     comparison.layout_note =
         absl::StrCat("Rotations without a layout of their own take that of ",
                      layout_source, ".");
-  }
-  if (!comparison.causal) {
-    for (HfModel& model : compare.models) MakeSymmetric(model.scheme);
   }
   CLIENT_ASSIGN_OR_RETURN(const std::vector<Candidate> candidates,
                           RequestCandidates(client, compare));

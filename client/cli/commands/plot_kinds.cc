@@ -4,9 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
-#include "client/cli/render/bias_charts.h"
 #include "client/cli/render/encoding_charts.h"
-#include "client/cli/render/wave_charts.h"
 #include "client/plot/compose.h"
 
 namespace locus::client {

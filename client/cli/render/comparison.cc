@@ -198,9 +198,13 @@ plot::LineChart WavelengthsChart(const Comparison& comparison) {
     // Schemes that were trained at different lengths have no common line.
     if (scheme.pairs->trained_length != trained_length) trained_length = 0;
   }
-  return WavelengthLines("Wavelength of each pair",
-                         absl::StrCat("dim ", comparison.schemes.front().dim),
-                         curves, trained_length, comparison.target_length);
+  constexpr int64_t kMaxMarkedPairs = 32;
+  const ComparedScheme& first = comparison.schemes.front();
+  plot::LineChart chart = WavelengthLines(
+      "Wavelength of each pair", absl::StrCat("dim ", first.dim), curves,
+      trained_length, comparison.target_length);
+  chart.markers = first.pairs->pair_count() <= kMaxMarkedPairs;
+  return chart;
 }
 
 void DrawBiases(const Comparison& comparison, plot::LineChart& chart) {

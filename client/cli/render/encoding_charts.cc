@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
 #include "client/cli/render/position_codes.h"
-#include "client/cli/render/wave_charts.h"
 #include "client/plot/compose.h"
 #include "client/plot/heatmap.h"
 #include "locus/client/tensor.h"

@@ -1,4 +1,5 @@
-// Heatmaps of `locus plot`, drawn from the responses of Encode and Attend.
+// The charts of `locus plot`, drawn from the responses of Encode and Attend:
+// heatmaps here, biases and curves in the headers below.
 //
 // Each function returns a usage error that names the applicable charts if the
 // scheme has no data for this one. All tensors must have passed CheckTensor().
@@ -9,7 +10,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/render/bias_charts.h"
 #include "client/cli/render/chart_options.h"
+#include "client/cli/render/wave_charts.h"
 #include "client/plot/scene.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"

@@ -9,11 +9,13 @@
 #include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/render/evaluation_table.h"
+#include "client/cli/render/picture_file.h"
 #include "client/cli/support/command_line.h"
 #include "client/cli/support/interrupt.h"
 #include "client/io/file.h"
 #include "client/plot/heatmap.h"
 #include "client/plot/line_chart.h"
+#include "client/plot/provenance.h"
 #include "client/plot/svg.h"
 #include "client/report/charts.h"
 #include "client/report/html.h"
@@ -181,9 +183,15 @@ absl::StatusOr<int> WriteEvaluation(
     if (!maps.panels.empty()) attention = plot::DrawHeatmaps(maps);
   }
   for (const NamedChart& chart : ChartsOf(manifest)) {
-    add(ChartFileOf(chart), plot::WriteSvg(plot::DrawLineChart(chart.chart)));
+    plot::Scene scene = plot::DrawLineChart(chart.chart);
+    plot::AddProvenance(CommandProvenance(), scene);
+    add(ChartFileOf(chart), plot::WriteSvg(scene));
   }
-  if (attention.has_value()) add(kAttentionFile, plot::WriteSvg(*attention));
+  if (attention.has_value()) {
+    plot::Scene scene = *attention;
+    plot::AddProvenance(CommandProvenance(), scene);
+    add(kAttentionFile, plot::WriteSvg(scene));
+  }
   ReportInput input{.attention_maps = attention,
                     .cells = cells,
                     .command = RecordedCommandLine()};

@@ -21,9 +21,9 @@ struct SchemeSizes {
   int64_t head_count = 0;
 };
 
-// Returns the sizes and the defaults of the parameters that SchemeTitle() does
-// not mention, as in "dim 64 · base 10000": a saved picture then shows what it
-// was made with. `description` may be null.
+// Returns the sizes, and the defaults of the parameters that SchemeTitle() does
+// not mention, as in "dim 64 · base 10000", so that a saved picture shows all
+// parameters. `description` may be null.
 std::string SchemeDetails(const v1::Scheme& scheme,
                           const v1::SchemeDescription* description,
                           const SchemeSizes& sizes);

@@ -115,7 +115,7 @@ class CompletionTest(unittest.TestCase):
 
     def test_values_that_a_description_lists(self):
         for words, completed in ((("evaluate", "--task", "cop"), ["copy"]),
-                                 (("plot", "wave"), ["waveforms"]),
+                                 (("plot", "wavel"), ["wavelengths"]),
                                  (("plot", "--theme", "d"), ["dark"]),
                                  (("check", "--color", "al"), ["always"]),
                                  (("--color", "ne"), ["never"]),

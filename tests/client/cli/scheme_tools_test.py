@@ -224,8 +224,15 @@ class ReadConfigTest(ToolTest):
         picture = self.path("p.svg")
         found, _ = self.ok("plot", "waveforms", path, "--out", picture)
         self.assertEqual(found, f"wrote {picture} (dim 8 from config.json)\n")
+        by_configuration = self.curves(picture)
+        self.ok("plot", "waveforms", scheme, "--dim", "8", "--out", picture)
+        self.assertEqual(self.curves(picture), by_configuration)
+        self.assertGreater(len(by_configuration), 4)
+
+    def curves(self, picture):
+        """Returns the lines of a picture; the footer with the command differs."""
         with open(picture, encoding="utf-8") as file:
-            self.assertIn("dim 8", file.read())
+            return re.findall(r'<path d="[^"]*"', file.read())
 
     def test_width_of_a_table_is_the_width_of_the_embeddings(self):
         path = self.config({"model_type": "gpt2", "n_embd": 48, "n_head": 4, "n_positions": 16})

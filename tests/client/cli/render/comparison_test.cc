@@ -208,7 +208,7 @@ TEST(ComparisonTest, DrawsWhatAllSchemesHave) {
     return chart->y_label;
   };
   EXPECT_EQ(label({Rotation("a", {10}), Rotation("b", {20})}),
-            "positions for a turn");
+            "positions for a turn, logarithmic");
   EXPECT_EQ(label({Bias("a", 1), Bias("b", 2)}), "bias");
   EXPECT_EQ(label({Rotation("a", {10}), Bias("b", 2)}), "mean weight");
 }

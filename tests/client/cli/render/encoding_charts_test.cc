@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "client/cli/render/bias_charts.h"
 #include "client/cli/render/position_codes.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/plot/svg.h"
@@ -82,6 +83,110 @@ TEST(RotatedOnesTest, RejectsSinesOfAnotherShape) {
   v1::RotationEncoding rotation = TwoAngles();
   *rotation.mutable_sin() = *MakeTensor<double>({1, 1}, std::vector<double>{0});
   EXPECT_FALSE(RotatedOnes(rotation, 2).ok());
+}
+
+TEST(AttentionChartTest, ManyWordsHaveAScaleUpToThePercentile) {
+  constexpr int64_t kCount = 20;
+  std::vector<double> values(kCount * kCount, 0.01);
+  values[0] = 0.8;
+  const auto scene = AttentionChart(
+      {.scheme_name = "rope"}, std::vector<std::string>(kCount, "w"), {},
+      *MakeTensor<double>({1, 1, kCount, kCount}, values));
+  ASSERT_TRUE(scene.ok());
+  EXPECT_THAT(plot::WriteSvg(*scene),
+              HasSubstr("end at 0.01, the 99th percentile."));
+}
+
+TEST(CosinesToFirstTest, IsTheFirstRowOfTheCosines) {
+  const auto codes = RotatedOnes(TwoAngles(), 5);
+  ASSERT_TRUE(codes.ok());
+  const std::vector<double> all = Cosines(*codes);
+  EXPECT_THAT(CosinesToFirst(*codes), ::testing::ElementsAre(all[0], all[1]));
+}
+
+v1::Positions ListOfIds(const std::vector<int64_t>& ids) {
+  v1::Positions positions;
+  positions.mutable_ids()->mutable_ids()->Add(ids.begin(), ids.end());
+  return positions;
+}
+
+// A bias of two heads for the positions 3 and 900. The slope of the second head
+// is 1/64 of that of the first.
+v1::EncodeResponse TwoSlopes() {
+  v1::EncodeResponse response;
+  v1::BiasEncoding& bias = *response.mutable_bias();
+  const double far = -897;
+  *bias.mutable_bias() = *MakeTensor<double>(
+      {2, 2, 2}, std::vector<double>{0, far, far, 0, 0, far / 64, far / 64, 0});
+  bias.add_slopes(1);
+  bias.add_slopes(1.0 / 64);
+  return response;
+}
+
+TEST(BiasChartTest, HeadsHaveTheirSlopeAndTheIdsAsTicks) {
+  const auto scene = BiasChart(
+      {.scheme_name = "alibi", .positions = ListOfIds({3, 900})}, TwoSlopes());
+  ASSERT_TRUE(scene.ok()) << scene.status();
+  const std::string svg = plot::WriteSvg(*scene);
+  EXPECT_THAT(svg, HasSubstr(">m = 1 \u00b7 halves every 0.7<"));
+  EXPECT_THAT(svg, HasSubstr(">m = 1/64 \u00b7 halves every 44<"));
+  EXPECT_THAT(svg, HasSubstr("query 3, key 900: \u221214.02"));
+  EXPECT_THAT(svg, HasSubstr(">900<"));
+}
+
+TEST(BiasChartTest, CausalHidesKeysAfterTheQuery) {
+  const auto scene = BiasChart({.scheme_name = "alibi",
+                                .positions = ListOfIds({3, 900}),
+                                .causal = true},
+                               TwoSlopes());
+  ASSERT_TRUE(scene.ok());
+  const std::string svg = plot::WriteSvg(*scene);
+  EXPECT_THAT(svg, HasSubstr("Grey: masked keys."));
+  EXPECT_THAT(svg, Not(HasSubstr("query 3, key 900")));
+  EXPECT_THAT(svg, HasSubstr("query 900, key 3"));
+}
+
+TEST(BiasChartTest, RejectsABiasOfAnotherShape) {
+  EXPECT_FALSE(
+      BiasChart({.scheme_name = "alibi", .positions = ListOfIds({1, 2, 3})},
+                TwoSlopes())
+          .ok());
+}
+
+TEST(HeatmapChartTest, RejectsColumnsPastTheTable) {
+  v1::EncodeResponse response;
+  *response.mutable_additive()->mutable_table() =
+      *MakeTensor<double>({1, 2}, std::vector<double>{0, 1});
+  ChartOptions options{.scheme_name = "sinusoidal",
+                       .positions = ListOfIds({7}),
+                       .columns = plot::IndexRange{0, 3}};
+  const absl::Status status = HeatmapChart(options, response).status();
+  EXPECT_EQ(ErrorLine(status), "--columns: 0:3 is not within 0:2");
+  EXPECT_EQ(ExitCode(status), 2);
+}
+
+TEST(ClockChartTest, CountsTurnsWithinBothLengths) {
+  v1::EncodeResponse response;
+  v1::RotationEncoding& rotation = *response.mutable_rotation();
+  rotation = TwoAngles();
+  rotation.add_frequencies(0.1);
+  rotation.add_unscaled_frequencies(0.4);
+  rotation.set_original_length(10);
+  rotation.set_target_length(40);
+  const auto scene = ClockChart(
+      {.scheme_name = "rope", .positions = ListOfIds({0, 1})}, response, {});
+  ASSERT_TRUE(scene.ok()) << scene.status();
+  EXPECT_THAT(plot::WriteSvg(*scene),
+              HasSubstr(">0.6366 \u2192 0.6366 turns<"));
+}
+
+TEST(WavelengthLinesTest, HasALineForEachLength) {
+  const plot::LineChart chart =
+      WavelengthLines("t", "", {{"rope", {6.3, 60}}}, 2048, 8192);
+  ASSERT_EQ(chart.references.size(), 2);
+  EXPECT_EQ(chart.references[1].label, "target 8192");
+  EXPECT_TRUE(chart.markers);
+  EXPECT_TRUE(WavelengthLines("t", "", {}, 0, 0).references.empty());
 }
 
 TEST(EncodingChartsTest, InapplicableChartNamesTheApplicableOnes) {
