@@ -13,6 +13,7 @@
 #include "client/cli/render/code_products.h"
 #include "client/cli/render/encoding_charts.h"
 #include "client/cli/render/table.h"
+#include "client/cli/render/wave_charts.h"
 #include "client/plot/compose.h"
 #include "locus/client/tensor.h"
 

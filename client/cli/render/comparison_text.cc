@@ -22,7 +22,7 @@ constexpr int64_t kMaxUnfoldedRows = 16;
 
 // A scheme with its heading in tables: its name, or a letter if a name is too
 // long for a column.
-struct Heading {
+struct SchemeHeading {
   std::string text;
   const ComparedScheme* scheme;
 };
@@ -36,9 +36,9 @@ bool HasLongName(const Comparison& comparison) {
                      });
 }
 
-std::vector<Heading> HeadingsOf(const Comparison& comparison) {
+std::vector<SchemeHeading> HeadingsOf(const Comparison& comparison) {
   const bool use_letters = HasLongName(comparison);
-  std::vector<Heading> headings;
+  std::vector<SchemeHeading> headings;
   for (const ComparedScheme& scheme : comparison.schemes) {
     const char letter = static_cast<char>('A' + headings.size());
     headings.push_back(
@@ -48,11 +48,11 @@ std::vector<Heading> HeadingsOf(const Comparison& comparison) {
 }
 
 // "A  rope base=500000 yarn×4 of ...", one line per scheme with a long name.
-std::string Legend(const std::vector<Heading>& headings,
+std::string Legend(const std::vector<SchemeHeading>& headings,
                    const Comparison& comparison) {
   if (!HasLongName(comparison)) return "";
   std::string text;
-  for (const Heading& heading : headings) {
+  for (const SchemeHeading& heading : headings) {
     absl::StrAppend(&text,
                     Paragraph(absl::StrCat(heading.text, " ",
                                            PrintableLine(heading.scheme->name)),
@@ -111,13 +111,13 @@ std::string ScoreCell(const ComparedScheme& scheme) {
 
 // One row per scheme: width, lengths, verdict and score multiplier, as far as
 // any scheme has them.
-std::string SummaryTable(const std::vector<Heading>& headings,
+std::string SummaryTable(const std::vector<SchemeHeading>& headings,
                          const Comparison& comparison, int width) {
   const double target = comparison.target_length;
   std::vector<ColumnGroup> columns;
   const auto add = [&](const std::string& text, const auto& cell) {
     TableColumn column = {text};
-    for (const Heading& heading : headings) {
+    for (const SchemeHeading& heading : headings) {
       column.push_back(cell(*heading.scheme));
     }
     const bool is_empty = std::all_of(column.begin() + 1, column.end(),
@@ -137,9 +137,9 @@ std::string SummaryTable(const std::vector<Heading>& headings,
   }
   add("SCORES", ScoreCell);
   TableColumn labels = {"SCHEME"};
-  for (const Heading& heading : headings) labels.push_back(heading.text);
+  for (const SchemeHeading& heading : headings) labels.push_back(heading.text);
   std::string text = FormatColumnBlocks(labels, columns, width);
-  for (const Heading& heading : headings) {
+  for (const SchemeHeading& heading : headings) {
     if (heading.scheme->size_note.empty()) continue;
     absl::StrAppend(&text, Paragraph(absl::StrCat(
                                PrintableLine(heading.text), " ",
@@ -168,27 +168,28 @@ TableColumn ColumnOf(const std::string& heading,
 }
 
 // The schemes that have wavelengths.
-std::vector<Heading> WithPairs(const std::vector<Heading>& headings) {
-  std::vector<Heading> found;
-  for (const Heading& heading : headings) {
+std::vector<SchemeHeading> WithPairs(
+    const std::vector<SchemeHeading>& headings) {
+  std::vector<SchemeHeading> found;
+  for (const SchemeHeading& heading : headings) {
     if (heading.scheme->pairs) found.push_back(heading);
   }
   return found;
 }
 
-int64_t MaxPairCount(const std::vector<Heading>& headings) {
+int64_t MaxPairCount(const std::vector<SchemeHeading>& headings) {
   int64_t count = 0;
-  for (const Heading& heading : headings) {
+  for (const SchemeHeading& heading : headings) {
     count = std::max(count, heading.scheme->pairs->pair_count());
   }
   return count;
 }
 
-std::string WavelengthTable(const std::vector<Heading>& headings,
+std::string WavelengthTable(const std::vector<SchemeHeading>& headings,
                             const std::vector<int64_t>& rows, int width) {
   const RotationFacts& first = *headings.front().scheme->pairs;
   std::vector<ColumnGroup> groups;
-  for (const Heading& heading : headings) {
+  for (const SchemeHeading& heading : headings) {
     const RotationFacts& facts = *heading.scheme->pairs;
     groups.push_back({ColumnOf(heading.text, rows, [&](int64_t k) {
       return k < facts.pair_count() ? ShortText(facts.Wavelength(k)) : "";
@@ -204,11 +205,11 @@ std::string WavelengthTable(const std::vector<Heading>& headings,
       width);
 }
 
-std::string TurnsTable(const std::vector<Heading>& headings,
+std::string TurnsTable(const std::vector<SchemeHeading>& headings,
                        const std::vector<int64_t>& rows, double target_length,
                        int width) {
   std::vector<ColumnGroup> groups;
-  for (const Heading& heading : headings) {
+  for (const SchemeHeading& heading : headings) {
     const ComparedScheme& scheme = *heading.scheme;
     if (!scheme.angles.is_known()) continue;
     const auto column = [&](const std::string& text, const auto& cell) {
@@ -235,10 +236,10 @@ std::string TurnsTable(const std::vector<Heading>& headings,
 }
 
 // Wavelengths with ratios, and turns at both lengths.
-std::string PairSection(const std::vector<Heading>& headings,
+std::string PairSection(const std::vector<SchemeHeading>& headings,
                         const Comparison& comparison,
                         const ComparisonTextOptions& options) {
-  const std::vector<Heading> shown = WithPairs(headings);
+  const std::vector<SchemeHeading> shown = WithPairs(headings);
   if (shown.size() < 2) return "";
   const int64_t count = MaxPairCount(shown);
   const std::vector<int64_t> rows = ShownRows(count, options);
@@ -270,12 +271,12 @@ std::string PairSection(const std::vector<Heading>& headings,
 }
 
 // The bias of one head by distance, with the difference to the first scheme.
-std::string BiasTable(const std::vector<Heading>& headings, int64_t head,
+std::string BiasTable(const std::vector<SchemeHeading>& headings, int64_t head,
                       int width) {
   const BiasByDistance& first = *headings.front().scheme->bias;
   const std::vector<int64_t> distances = first.Distances();
   std::vector<ColumnGroup> groups;
-  for (const Heading& heading : headings) {
+  for (const SchemeHeading& heading : headings) {
     const BiasByDistance& bias = *heading.scheme->bias;
     if (head >= static_cast<int64_t>(bias.heads.size())) continue;
     groups.push_back({ColumnOf(heading.text, distances, [&](int64_t n) {
@@ -294,10 +295,10 @@ std::string BiasTable(const std::vector<Heading>& headings, int64_t head,
                             groups, width);
 }
 
-std::string BiasSection(const std::vector<Heading>& headings,
+std::string BiasSection(const std::vector<SchemeHeading>& headings,
                         const ComparisonTextOptions& options) {
-  std::vector<Heading> shown;
-  for (const Heading& heading : headings) {
+  std::vector<SchemeHeading> shown;
+  for (const SchemeHeading& heading : headings) {
     if (heading.scheme->bias) shown.push_back(heading);
   }
   if (shown.size() < 2) return "";
@@ -339,7 +340,7 @@ std::string MixedKindsNote(const Comparison& comparison) {
                     "shows the numbers of each.");
 }
 
-std::string AttentionSection(const std::vector<Heading>& headings,
+std::string AttentionSection(const std::vector<SchemeHeading>& headings,
                              const Comparison& comparison) {
   if (!comparison.attention_note.empty()) {
     return "\n" + Paragraph(absl::StrCat("Attention is not compared: ",
@@ -384,7 +385,7 @@ std::string AttentionSection(const std::vector<Heading>& headings,
 
 std::string ComparisonText(const Comparison& comparison,
                            const ComparisonTextOptions& options) {
-  const std::vector<Heading> headings = HeadingsOf(comparison);
+  const std::vector<SchemeHeading> headings = HeadingsOf(comparison);
   return absl::StrCat(Legend(headings, comparison),
                       SummaryTable(headings, comparison, options.width),
                       PairSection(headings, comparison, options),
