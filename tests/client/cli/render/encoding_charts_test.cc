@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "client/cli/render/bias_charts.h"
 #include "client/cli/render/position_codes.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/plot/svg.h"
