@@ -32,8 +32,9 @@ def compare(client, base, dim, trained, target, config=None):
         is_incomplete = encoding.original_turns < 1
         untrained = is_incomplete & (encoding.target_turns > encoding.original_turns * 1.001)
         # Speed of the pairs that tell neighbours apart: those with 32 turns or more in training.
-        speed = (encoding.frequencies / encoding.unscaled_frequencies)[encoding.original_turns >= 32]
-        print(f"{name:8} {np.sum(untrained):14} of {len(untrained):2} {speed.min():22.0%}")
+        is_fast = encoding.original_turns >= 32
+        speed = (encoding.frequencies / encoding.unscaled_frequencies)[is_fast].min()
+        print(f"{name:8} {np.sum(untrained):14} of {len(untrained):2} {speed:22.0%}")
 
 
 def main():

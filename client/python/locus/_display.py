@@ -110,7 +110,8 @@ def _ticks(low: float, high: float) -> List[float]:
     return [n * step for n in range(first, int(math.floor(high / step + 1e-9)) + 1)]
 
 
-def line_chart(series: Mapping[str, Sequence[Tuple[float, float]]], title: str, x_label: str) -> str:
+def line_chart(series: Mapping[str, Sequence[Tuple[float, float]]], title: str,
+               x_label: str) -> str:
     """Lines of (x, y) points as SVG, with a legend. Points that are not finite are left out."""
     points = {name: [(float(x), float(y)) for x, y in line if math.isfinite(y)]
               for name, line in series.items()}

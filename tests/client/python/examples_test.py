@@ -35,8 +35,8 @@ def blocks_of(page):
 
 
 def is_same(output, expected):
-    """Whether two texts agree, apart from the last digits of numbers. Rounding errors differ between
-    instruction sets, so that numbers below 1e-4 need only the same magnitude."""
+    """Whether two texts agree, apart from the last digits of numbers. Rounding errors differ
+    between instruction sets, so that numbers below 1e-4 need only the same magnitude."""
     if NUMBER.sub("#", output) != NUMBER.sub("#", expected):
         return False
     for found, wanted in zip(NUMBER.findall(output), NUMBER.findall(expected)):
