@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 
@@ -30,8 +31,8 @@ void ExitOnSignal(int signal) {
 constexpr int kDefaultColumns = 80;
 
 // The width of the terminal of a descriptor: the variable COLUMNS, or the width
-// that the terminal reports. 0 if neither is known or it is too narrow for any
-// layout.
+// that the terminal reports. 0 if neither is known. At least 40, since tables
+// do not fit narrower terminals.
 int Columns(int descriptor) {
   constexpr int kMin = 40;
   constexpr int kMax = 10000;
@@ -41,7 +42,7 @@ int Columns(int descriptor) {
     winsize size{};
     if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
   }
-  return columns < kMin || columns > kMax ? 0 : columns;
+  return columns <= 0 ? 0 : std::clamp(columns, kMin, kMax);
 }
 
 // WriteDescriptor() and WriteNpy() return CANCELLED for a closed pipe.

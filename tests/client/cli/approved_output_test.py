@@ -55,16 +55,21 @@ CASES = {
                      " ".join(f"w{i}" for i in range(count))] for count in (12, 30)],
     "attend-wide-characters": [["attend", "--scheme", "none", "--dim", "16", "--tokens",
                                 "日本語 café 👍🏽 incomprehensibilities"]],
+    "attend-permute": [["attend", "none", "--tokens", "he works", "--dim", "8", "--permute",
+                        "1,0"]],
+    "encode-products": [["encode", "sinusoidal", "--dim", "4", "--positions", "0,1,5,6", "--gram"],
+                        ["encode", "sinusoidal", "--dim", "4", "--shift-matrix", "1"]],
     "check": [["check"]],
     "check-rope": [["check", "--scheme", "rope"]],
     "explain": [["explain", "--scheme", "rope", "--trained", "2048", "--dim", "16"],
                 ["explain", "--hf-config", "config.json"],
                 ["explain", "--scheme", "alibi", "--heads", "4"],
                 ["explain", "--scheme", "sinusoidal", "--trained", "512"]],
-    "compare": [["compare", "rope", "rope { yarn { factor: 4 } }", "--dim", "16"],
-                ["compare", "config.json", "rope { base: 500000 }"],
+    "compare": [["compare", "rope", "rope:yarn.factor=4", "--dim", "16"],
+                ["compare", "config.json", "rope:base=500000"],
                 ["compare", "alibi", "kerple", "--trained", "1024"],
                 ["compare", "none", "rope", "alibi"]],
+    "lab": [["lab"]],
     "hf-config": [["hf-config", "--hf-config", "config.json"]],
     "plot": [["plot", "heatmap", "--scheme", "sinusoidal", "--out", "table.svg"]],
     "evaluate-from-manifest": [["evaluate", "--from", "manifest.json", "--no-out"]],
@@ -86,6 +91,8 @@ UNSTABLE = [["load", "--duration", "300ms", "--warm-up", "0s", "-o", "before.jso
             ["load", "compare", "before.json", "after.json"],
             ["load", "compare", "before.json", "before.json"],
             ["check", "--details"],
+            *(["lab", name, "--out", "lab"] for name in ("equivariance", "sinusoidal", "rope",
+                                                         "alibi", "properties")),
             ["evaluate", "--pattern", "--scheme", "rope", "--scheme", "alibi", "--seeds", "1",
              "--quiet", "--no-out"]]
 # Lines that may be longer: Markdown has one line per row.
@@ -122,7 +129,8 @@ class ApprovedOutputTest(unittest.TestCase):
         os.symlink(MANIFEST, os.path.join(cls.folder, "manifest.json"))
         text = cls.run_locus("help").stdout
         commands = re.search(r"(?ms)^Commands:\n(.*?)\n\n", text).group(1)
-        cls.cases = {**CASES, "help": [["help"]], "help-load-compare": [["help", "load", "compare"]]}
+        cls.cases = {**CASES, "help": [["help"]],
+                     "help-load-compare": [["help", "load", "compare"]]}
         for name in re.findall(r"(?m)^  (\S+)", commands):
             cls.cases[f"help-{name}"] = [["help", name]]
 

@@ -410,7 +410,8 @@ class AttendTest(CliTest):
         write_npy(self.path("m.npy"), (2,), [1, 0], "B", "|b1")
         text = self.ok("attend", "--scheme", "none", "--q", q, "--k", q, "--v", q, "--mask",
                        self.path("m.npy"), "--return-weights")
-        self.assertRegex(text, r"attention  float32 \[2, 2\]\n.*\n0 +1\.0+█ +0\.0+\n1 +1\.0+█ +0\.0+\n")
+        self.assertRegex(text, r"attention  float32 \[2, 2\]\n"
+                               r".*\n0 +1\.0+█ +0\.0+\n1 +1\.0+█ +0\.0+\n")
 
     def test_options_reach_the_server(self):
         words = ("attend", "--scheme", "rope", "--tokens", "a b c d", "--json")

@@ -13,7 +13,7 @@ import sys
 import tempfile
 import unittest
 
-LOCUS = sys.argv[1]
+LOCUS = os.path.abspath(sys.argv[1])
 
 
 class ManualTest(unittest.TestCase):
@@ -37,9 +37,10 @@ class CompletionTest(unittest.TestCase):
 
     # Value types of options and arguments, as the manual page prints them.
     FILE_TYPES = {"DIR", "FILE", "JSON", "NPY"}
-    OTHER_TYPES = {"CALL", "COMMAND", "FIGURE=GROWTH", "FORMAT", "FROM:TO", "HOST:PORT", "KIND",
-                   "LAYOUT", "LIST", "N", "NAME", "OPTION", "SCHEME", "SERVICE", "SHELL", "SIZE",
-                   "SLO", "TASK", "TEXT", "THEME", "TIME", "TOPIC", "TYPE", "WHEN", "WORDS", "X"}
+    OTHER_TYPES = {"CALL", "COMMAND", "FIGURE=GROWTH", "FORMAT", "FROM:TO", "HOST:PORT", "K",
+                   "KIND", "LANGUAGE", "LAYOUT", "LIST", "N", "NAME", "OPTION", "RANGE", "SCHEME",
+                   "SERVICE", "SHELL", "SIZE", "SLO", "TASK", "TEXT", "THEME", "TIME", "TOPIC",
+                   "TYPE", "WHEN", "WORDS", "X"}
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -116,12 +117,15 @@ class CompletionTest(unittest.TestCase):
     def test_values_that_a_description_lists(self):
         for words, completed in ((("evaluate", "--task", "cop"), ["copy"]),
                                  (("plot", "wavel"), ["wavelengths"]),
+                                 (("plot", "heat"), ["heatmap"]),
                                  (("plot", "--theme", "d"), ["dark"]),
                                  (("check", "--color", "al"), ["always"]),
                                  (("--color", "ne"), ["never"]),
                                  (("load", "--format", "p"), ["prometheus"]),
                                  (("convert-layout", "--to", "h"), ["half-split"]),
                                  (("completion", ""), ["bash", "zsh", "fish"]),
+                                 (("lab", "equi"), ["equivariance"]),
+                                 (("lab", "--lang", ""), ["en", "es"]),
                                  (("help", "conn"), ["connection"]),
                                  (("health", "--service", "locus.v1.At"),
                                   ["locus.v1.AttentionService"])):
