@@ -38,7 +38,7 @@ class CompletionTest(unittest.TestCase):
     # Value types of options and arguments, as the manual page prints them.
     FILE_TYPES = {"DIR", "FILE", "JSON", "NPY"}
     OTHER_TYPES = {"CALL", "COMMAND", "FIGURE=GROWTH", "FORMAT", "FROM:TO", "HOST:PORT", "KIND",
-                   "LAYOUT", "LIST", "N", "NAME", "OPTION", "SCHEME", "SERVICE", "SHELL", "SIZE",
+                   "LAYOUT", "LIST", "N", "NAME", "OPTION", "RANGE", "SCHEME", "SERVICE", "SHELL", "SIZE",
                    "SLO", "TASK", "TEXT", "THEME", "TIME", "TOPIC", "TYPE", "WHEN", "WORDS", "X"}
 
     def setUp(self):
