@@ -37,17 +37,8 @@ plot::LineChart RotationChart(const RotationFacts& facts,
   std::vector<WavelengthCurve> curves = {
       {before == after ? "wavelength" : "scaled", after}};
   if (before != after) curves.push_back({"unscaled", before});
-  plot::LineChart chart =
-      WavelengthLines(title,
-                      facts.trained_length > 0
-                          ? "Pairs above a line do not complete a turn within "
-                            "that length."
-                          : "",
-                      curves, facts.trained_length, facts.target_length);
-  if (!facts.rotates) {
-    chart.description = "The wavelength of each sine and cosine, in positions.";
-  }
-  return chart;
+  return WavelengthLines(title, "", curves, facts.trained_length,
+                         facts.target_length);
 }
 
 absl::StatusOr<plot::LineChart> TableChart(const v1::Tensor& table,
