@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -14,6 +15,7 @@
 #include "absl/strings/str_split.h"
 #include "client/base/printable.h"
 #include "client/cli/render/table.h"
+#include "client/cli/support/color.h"
 #include "client/report/metric.h"
 
 namespace locus::client {
@@ -99,8 +101,16 @@ size_t CharacterCount(absl::string_view text) {
   });
 }
 
-// FormatRows() in blocks that are at most `width` columns wide. Each block
-// begins with the first column.
+// The style of a cell: the best value of its column, or a scheme that did not
+// learn the task.
+StyledCell::Style StyleOf(absl::string_view cell) {
+  if (absl::EndsWith(cell, " *")) return Good;
+  if (absl::StartsWith(cell, "NOT LEARNED")) return Bad;
+  return nullptr;
+}
+
+// FormatStyledRows() in blocks that are at most `width` columns wide. Each
+// block begins with the first column.
 std::string FormatFolded(const std::vector<std::vector<std::string>>& rows,
                          int width) {
   std::vector<size_t> widths(rows.front().size(), 0);
@@ -117,14 +127,15 @@ std::string FormatFolded(const std::vector<std::vector<std::string>>& rows,
             used + 2 + widths[end] <= static_cast<size_t>(width))) {
       used += 2 + widths[end++];
     }
-    std::vector<std::vector<std::string>> block;
+    std::vector<std::vector<StyledCell>> block;
     for (const auto& row : rows) {
       block.push_back({row.front()});
       for (size_t n = begin; n < std::min(end, row.size()); ++n) {
-        block.back().push_back(row[n]);
+        block.back().emplace_back(row[n], StyleOf(row[n]));
       }
     }
-    absl::StrAppend(&text, text.empty() ? "" : "\n", FormatRows(block));
+    absl::StrAppend(&text, text.empty() ? "" : "\n",
+                    FormatStyledRows(block, width));
   }
   return text;
 }
@@ -345,10 +356,14 @@ std::string FormatVerdict(const v1::EvaluationSummary& summary, int width) {
   const v1::EvaluationVerdict& verdict = summary.verdict();
   std::string text = "\n";
   if (!verdict.winner().empty()) {
-    absl::StrAppend(&text, "Winner: ", PrintableLine(verdict.winner()), "\n");
+    absl::StrAppend(
+        &text, Bold(absl::StrCat("Winner: ", PrintableLine(verdict.winner()))),
+        "\n");
   }
-  text += Wrap(verdict.text(), width);
-  if (!verdict.next_step().empty()) text += Wrap(verdict.next_step(), width);
+  text += Wrap(Printable(verdict.text()), width);
+  if (!verdict.next_step().empty()) {
+    text += Wrap(Printable(verdict.next_step()), width);
+  }
   return text;
 }
 
@@ -377,9 +392,9 @@ std::string FormatEvaluation(const Manifest& manifest, int width) {
                         FormatMetric(manifest, metrics.front(), width));
   }
   if (summary.partial()) {
-    text +=
-        "\nPARTIAL: the deadline passed or the server shut down; these are the "
-        "finished cells.\n";
+    absl::StrAppend(&text, "\n", Caution("PARTIAL:"),
+                    " the deadline passed or the server shut down; these are "
+                    "the finished cells.\n");
   }
   if (!metrics.empty()) text += FormatEffectiveLengths(manifest, width);
   return absl::StrCat(text, FormatAnswers(manifest, width),
