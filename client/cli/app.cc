@@ -13,6 +13,7 @@
 #include "client/cli/support/color.h"
 #include "client/cli/support/command_line.h"
 #include "client/cli/support/help_text.h"
+#include "client/cli/support/parser_errors.h"
 #include "client/cli/support/suggest.h"
 #include "client/cli/support/terminal.h"
 
@@ -21,12 +22,13 @@ namespace {
 
 constexpr char kFooter[] = R"(Examples:
   locus schemes
-  locus encode --scheme rope --dim 8
-  locus attend --scheme alibi --tokens "the cat sat on the mat" --causal
-  locus check --scheme rope
-  locus evaluate --task copy --scheme rope --scheme alibi
-  locus plot heatmap --scheme sinusoidal --out table.svg
-  locus explain --hf-config config.json
+  locus encode rope --dim 8
+  locus attend alibi --tokens "the cat sat on the mat"
+  locus check rope
+  locus evaluate rope alibi --task copy
+  locus plot heatmap sinusoidal --out table.svg
+  locus explain config.json
+  locus compare rope rope:yarn.factor=4
   locus load --rate 2000 --duration 30s
 
 Without --server, commands use a server inside this process. Run `locus help
@@ -38,9 +40,10 @@ constexpr int kUsageExitCode = 2;
 
 // All commands, in the order of the help text.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes, AddEncode,  AddAttend,     AddCheck,         AddEvaluate,
-    AddPlot,    AddExplain, AddHfConfig,   AddConvertLayout, AddLoad,
-    AddHealth,  AddVersion, AddCompletion, AddManual,        AddHelp};
+    AddSchemes,       AddEncode,  AddAttend,  AddCheck,   AddEvaluate,
+    AddPlot,          AddExplain, AddCompare, AddLab,     AddHfConfig,
+    AddConvertLayout, AddLoad,    AddHealth,  AddVersion, AddCompletion,
+    AddManual,        AddHelp};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
@@ -68,7 +71,9 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
       absl::StrCat(" (see locus ",
                    chosen.empty() ? "" : command.get_name() + " ", "--help)");
   const std::vector<std::string> extras = app.remaining(true);
-  if (extras.empty()) return absl::StrCat(error.what(), help);
+  if (extras.empty()) {
+    return absl::StrCat(ParserErrorText(error.what()), help);
+  }
   const std::string& extra = extras.front();
   if (absl::StartsWith(extra, "-")) {
     return absl::StrCat("unknown flag ", extra,
@@ -121,6 +126,7 @@ int Run(int argc, const char* const* argv) {
   app.require_subcommand(0, 1);
   Action action;
   for (const auto add : kCommands) add(app, action);
+  CheckNumberFlags(app);
   AddColorFlag(app);
   try {
     app.parse(argc, argv);

@@ -216,14 +216,20 @@ TEST(ServerTest, RejectsOverloadAndStaysHealthy) {
   const v1::AttendRequest request = SlowAttend(kVeryLong);
   grpc::ClientContext contexts[2];
   std::thread callers[2];
-  for (int i = 0; i < 2; ++i) {
+  const auto start = [&](int i) {
     callers[i] = std::thread([&, i] {
       v1::AttendResponse response;
       const grpc::Status status =
           server.attention().Attend(&contexts[i], request, &response);
       EXPECT_EQ(status.error_code(), grpc::CANCELLED);
     });
-  }
+  };
+  // The first call computes before the second arrives: a call also counts as
+  // queued for a moment on its way to a worker.
+  start(0);
+  EXPECT_TRUE(server.AwaitMetric("locus_computing_calls{cost_class=\"long\"}",
+                                 [](double calls) { return calls == 1; }));
+  start(1);
   EXPECT_TRUE(server.AwaitMetric("locus_queued_calls{cost_class=\"long\"}",
                                  [](double calls) { return calls == 1; }));
   grpc::ClientContext rejected;

@@ -22,7 +22,7 @@ int64_t TableFacts::SafeLength() const {
 
 namespace {
 
-// What the policy does with positions past the table.
+// A sentence about the policy for positions past the table.
 std::string PolicySentence(const TableFacts& facts) {
   const std::string later =
       absl::StrCat("Positions from ", facts.table_length, " on ");
@@ -72,7 +72,7 @@ std::vector<std::string> TableVerdictSentences(const TableFacts& facts) {
     sentences.push_back(absl::StrCat(
         "The last ", facts.UntrainedRows(),
         " rows are as they were drawn: no training sequence of ",
-        LengthText(facts.trained_length), " tokens reaches them."));
+        TokenCountText(facts.trained_length), " tokens reaches them."));
   } else if (facts.trained_length > 0) {
     sentences.push_back("Training reaches every row.");
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/base/status_macros.h"
+#include "client/cli/requests/scheme_sizes.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/terminal.h"
@@ -32,11 +33,11 @@ absl::StatusOr<HfModel> ReadConfigFile(const std::string& path) {
 // Reads a config.json and prints its notes on standard error.
 absl::StatusOr<HfModel> ReadConfig(const std::string& path) {
   absl::StatusOr<HfModel> model = ReadConfigFile(path);
-  if (!model.ok()) return AsUsage(model.status(), "--hf-config");
-  for (const std::string& note : model->notes) {
-    WriteError(absl::StrCat("--hf-config: ", note));
-  }
+  if (!model.ok()) return AsUsage(model.status());
   model->file_name = path.substr(path.rfind('/') + 1);
+  for (const std::string& note : model->notes) {
+    WriteError(absl::StrCat(model->file_name, ": ", note));
+  }
   return model;
 }
 
@@ -45,13 +46,24 @@ bool IsConfigPath(const std::string& text) {
   return absl::EndsWithIgnoreCase(text, ".json");
 }
 
+absl::StatusOr<HfModel> ReadModelOfConfig(const std::string& path,
+                                          BiasDirection direction) {
+  CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadConfig(path));
+  if (direction == BiasDirection::kTwoSided) MakeTwoSided({}, &model.scheme);
+  return model;
+}
+
 // Reads the text of a scheme, or the config.json that it names.
-absl::StatusOr<HfModel> ReadOne(const std::string& text) {
-  if (IsConfigPath(text)) return ReadConfig(text);
-  absl::StatusOr<v1::Scheme> scheme = ParseScheme(text);
-  if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
+absl::StatusOr<HfModel> ReadOne(const std::string& text,
+                                BiasDirection direction) {
+  if (IsConfigPath(text)) return ReadModelOfConfig(text, direction);
+  absl::StatusOr<ParsedScheme> parsed = ParseSchemeText(text);
+  if (!parsed.ok()) return AsUsage(parsed.status(), "scheme");
+  if (direction == BiasDirection::kTwoSided) {
+    MakeTwoSided(parsed->given, &parsed->scheme);
+  }
   HfModel model;
-  model.scheme = *std::move(scheme);
+  model.scheme = std::move(parsed->scheme);
   return model;
 }
 
@@ -60,9 +72,9 @@ v1::Scheme SchemeForLayers(HfModel model, int64_t layer_count) {
   if (!model.layered) return std::move(model.scheme);
   const int64_t period = model.layered->layers().period();
   if (period <= layer_count) return *std::move(model.layered);
-  WriteError(absl::StrCat("--hf-config: layers alternate with period ", period,
-                          ", which needs more layers than ", layer_count,
-                          "; all layers use the same scheme"));
+  WriteError(absl::StrCat(model.file_name, ": layers alternate with period ",
+                          period, ", which needs more layers than ",
+                          layer_count, "; all layers use the same scheme"));
   return std::move(model.scheme);
 }
 
@@ -118,14 +130,20 @@ void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
       ->group(group);
 }
 
-absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags) {
+BiasDirection DirectionFor(bool causal) {
+  return causal ? BiasDirection::kAsGiven : BiasDirection::kTwoSided;
+}
+
+absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags,
+                                  BiasDirection direction) {
   if (flags.hf_config.empty() && flags.scheme.empty()) {
     return UsageError(
         "a scheme is required, such as rope (see `locus schemes`)");
   }
-  CLIENT_ASSIGN_OR_RETURN(HfModel model, flags.hf_config.empty()
-                                             ? ReadOne(flags.scheme)
-                                             : ReadConfig(flags.hf_config));
+  CLIENT_ASSIGN_OR_RETURN(HfModel model,
+                          flags.hf_config.empty()
+                              ? ReadOne(flags.scheme, direction)
+                              : ReadModelOfConfig(flags.hf_config, direction));
   if (flags.table.empty()) return model;
   const absl::StatusOr<v1::Tensor> table = ReadNpy(flags.table);
   if (!table.ok()) return AsUsage(table.status(), "--table");
@@ -140,14 +158,14 @@ absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags) {
 
 absl::StatusOr<std::vector<HfModel>> ReadModels(
     const std::vector<std::string>& schemes,
-    const std::vector<std::string>& config_paths) {
+    const std::vector<std::string>& config_paths, BiasDirection direction) {
   std::vector<HfModel> models;
   for (const std::string& text : schemes) {
-    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadOne(text));
+    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadOne(text, direction));
     models.push_back(std::move(model));
   }
   for (const std::string& path : config_paths) {
-    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadConfig(path));
+    CLIENT_ASSIGN_OR_RETURN(HfModel model, ReadModelOfConfig(path, direction));
     models.push_back(std::move(model));
   }
   return models;
@@ -163,6 +181,23 @@ absl::StatusOr<std::vector<v1::Scheme>> ReadSchemes(
     result.push_back(SchemeForLayers(std::move(model), layer_count));
   }
   return result;
+}
+
+FlagHints SchemeHints(const v1::Scheme& scheme) {
+  FlagHints hints;
+  const std::string name = SchemeName(scheme);
+  const auto* kind = v1::Scheme::descriptor()->FindFieldByName(name);
+  if (kind != nullptr) {
+    const google::protobuf::Message& message =
+        v1::Scheme::GetReflection()->GetMessage(scheme, kind);
+    const auto* rotated = kind->message_type()->FindFieldByName("rotary_dim");
+    if (rotated != nullptr &&
+        !message.GetReflection()->HasField(message, rotated)) {
+      hints.emplace_back(absl::StrCat("scheme.", name, ".rotary_dim"), "--dim");
+    }
+  }
+  hints.emplace_back("scheme", "scheme");
+  return hints;
 }
 
 std::string SizesNote(const HfModel& model, int64_t dim, int64_t head_count) {

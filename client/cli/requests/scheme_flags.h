@@ -11,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "client/cli/support/cli11_fwd.h"
+#include "client/cli/support/cli_errors.h"
 #include "client/hf_config/hf_config.h"
 #include "locus/v1/scheme.pb.h"
 
@@ -45,11 +46,25 @@ void AddSchemesFlag(CLI::App& command, std::vector<std::string>& schemes,
 void AddConfigsFlag(CLI::App& command, std::vector<std::string>& paths,
                     const char* group = "Options");
 
+// The direction of biases such as ALiBi, KERPLE and T5, which by default are
+// defined for keys before the query only.
+enum class BiasDirection {
+  // As in the text or the configuration.
+  kAsGiven,
+  // Also for keys after the query, which attention that is not causal needs. A
+  // value in the text of the scheme wins.
+  kTwoSided,
+};
+// The direction for attention with or without --causal.
+BiasDirection DirectionFor(bool causal);
+
 // Reads the scheme that the flags select, with the sizes of the configuration;
 // the sizes are 0 without one. Returns a usage error if the text or a file is
 // invalid. Prints a note on standard error for each field of a configuration
 // that is not supported.
-absl::StatusOr<HfModel> ReadModel(const SchemeFlags& flags);
+absl::StatusOr<HfModel> ReadModel(
+    const SchemeFlags& flags,
+    BiasDirection direction = BiasDirection::kAsGiven);
 
 // Like ReadModel(), and returns only the scheme.
 absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags);
@@ -58,7 +73,8 @@ absl::StatusOr<v1::Scheme> ReadScheme(const SchemeFlags& flags);
 // `config_paths`. Errors and notes are those of ReadModel().
 absl::StatusOr<std::vector<HfModel>> ReadModels(
     const std::vector<std::string>& schemes,
-    const std::vector<std::string>& config_paths);
+    const std::vector<std::string>& config_paths,
+    BiasDirection direction = BiasDirection::kAsGiven);
 
 // Like ReadModels(), and returns only the schemes. A configuration whose layers
 // use different schemes keeps them if its period is at most `layer_count`;
@@ -66,6 +82,10 @@ absl::StatusOr<std::vector<HfModel>> ReadModels(
 absl::StatusOr<std::vector<v1::Scheme>> ReadSchemes(
     const std::vector<std::string>& schemes,
     const std::vector<std::string>& config_paths, int64_t layer_count = 1);
+
+// Pairs for WithFlagHint() for errors in the scheme of a call. If the scheme
+// does not set the number of rotated channels, it is the width of a head.
+FlagHints SchemeHints(const v1::Scheme& scheme);
 
 // "(dim 128, 32 heads from llama31.json)" for the sizes that a command took
 // from the configuration of `model`. Sizes that are 0 are left out. Empty if

@@ -28,8 +28,10 @@ absl::Status WithExcerpt(absl::Status status, absl::string_view excerpt);
 // all fields below it. The first match wins.
 using FlagHints = std::vector<std::pair<std::string, std::string>>;
 
-// Attaches the name of the flag that sets the field named in the server's
-// error. Returns the status unchanged if no field violation matches `hints`.
+// Rewrites an error of the server in terms of flags: "dim: is 7; ..." becomes
+// "--dim: is 7; ...", and paths of other fields in the message become their
+// flags. INVALID_ARGUMENT becomes a usage error, because the flag is wrong.
+// Returns the status unchanged if no field violation matches `hints`.
 absl::Status WithFlagHint(absl::Status status, const FlagHints& hints);
 
 // The text of an error without the leading "locus: ". Newlines in the message

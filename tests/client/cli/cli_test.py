@@ -18,8 +18,9 @@ import time
 import unittest
 
 LOCUS, LOCUSD, VERSION = sys.argv[1:4]
-COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "hf-config",
-            "convert-layout", "load", "health", "version", "completion", "manual", "help")
+COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "compare",
+            "lab", "hf-config", "convert-layout", "load", "health", "version", "completion", "manual",
+            "help")
 # No server listens on this port.
 NOWHERE = "127.0.0.1:1"
 
@@ -63,7 +64,7 @@ class CliTest(unittest.TestCase):
     def ok(self, *arguments, **options):
         result = run(*arguments, **options)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stderr, "")
+        self.assertRegex(result.stderr, r"\A(locus: wrote [^\n]*\n)?\Z")
         return result.stdout
 
     def fails(self, code, pattern, *arguments, **options):
@@ -136,12 +137,17 @@ class UsageTest(CliTest):
         self.fails(2, "unknown flag --schem; did you mean --scheme", "encode", "--schem", "rope")
 
     def test_invalid_values_are_rejected(self):
-        self.fails(2, "--dim", "encode", "--scheme", "rope", "--dim", "many")
+        for dim in ("many", "0", "1.5", "99999999999999999999"):
+            self.fails(2, f"--dim: is {dim}; must be an integer from 1 to 1048576 ",
+                       "encode", "rope", "--dim", dim)
+        for dtype in ("f8", "int64", "bool"):
+            self.fails(2, f'--dtype: is "{dtype}"; must be float32, float64, float16 or bfloat16',
+                       "encode", "rope", "--dtype", dtype)
         self.fails(2, "--timeout", "schemes", "--timeout", "soon")
         self.fails(2, "--timeout", "schemes", "--timeout", "-1")
         self.fails(2, "--positions", "encode", "--scheme", "rope", "--positions", "5:1")
-        self.fails(2, "--dtype.*bfloat16", "encode", "--scheme", "rope", "--dtype", "f8")
-        self.fails(2, "--scheme", "encode", "--scheme")
+        self.fails(2, r"--scheme: needs a value \(SCHEME\)", "encode", "--scheme")
+        self.fails(2, r"--hf-config: needs a value \(JSON\)", "encode", "--hf-config")
         self.fails(2, "a scheme is required", "encode")
 
     def test_seeds_are_unsigned_64_bit_integers(self):
@@ -165,6 +171,15 @@ class UsageTest(CliTest):
         self.fails(2, "rope takes no table", "encode", "--scheme", "rope", "--table",
                    self.input("t.npy", 2, 2))
 
+    def test_server_addresses_without_host_and_port_are_rejected(self):
+        self.fails(2, r"--server: is http://localhost:50051; must be HOST:PORT, such as "
+                      r"localhost:50051, without http://",
+                   "schemes", "--server", "http://localhost:50051")
+        for address, example in (("localhost", "localhost"), ("[::1]", r"\[::1\]")):
+            self.fails(2, f"has no port; must be HOST:PORT, such as {example}:50051",
+                       "schemes", "--server", address)
+        self.fails(2, "has no port", "schemes", env={**os.environ, "LOCUS_SERVER": "localhost"})
+
     def test_unreadable_files_are_rejected(self):
         self.fails(2, "--input: cannot read /nonexistent.npy: No such file",
                    "encode", "--scheme", "rope", "--input", "/nonexistent.npy")
@@ -183,6 +198,14 @@ class UsageTest(CliTest):
         self.fails(2, "--query-offset", "attend", "--scheme", "rope", "--tokens", "a b",
                    "--bottom-right", "--query-offset", "1")
         self.fails(2, "standard output", "encode", "--scheme", "rope", "-o", "-", "--json")
+        self.fails(2, "SCHEME and --scheme exclude each other", "encode", "rope", "--scheme",
+                   "alibi")
+        self.fails(2, "--scheme: may be given only once", "encode", "-s", "rope", "-s", "alibi")
+
+    def test_flags_without_effect_are_rejected(self):
+        self.fails(2, "--heads: sinusoidal", "encode", "sinusoidal", "--heads", "4")
+        self.fails(2, "--dim: alibi", "encode", "alibi", "--dim", "4")
+        self.fails(2, "--causal: the encoding of rope", "encode", "rope", "--causal")
 
 
 class ColorTest(CliTest):
@@ -242,9 +265,24 @@ class EncodeTest(CliTest):
                      "attention factor  1"):
             self.assertIn(part, text)
 
+    def test_default_width_is_64(self):
+        for command in (("encode", "rope"), ("encode", "sinusoidal")):
+            self.assertEqual(self.ok(*command), self.ok(*command, "--dim", "64"))
+
+    def test_biases_are_two_sided_unless_causal(self):
+        def biases(*arguments):
+            document = json.loads(self.ok("encode", *arguments, "--heads", "1", "--positions",
+                                          "0:2", "--json"))
+            return document["bias"]["bias"]["data"][0]
+
+        self.assertEqual(biases("alibi"), biases("alibi { symmetric: true }", "--causal"))
+        self.assertEqual(biases("alibi", "--causal"), biases("alibi:symmetric=false"))
+        self.assertNotEqual(biases("alibi"), biases("alibi", "--causal"))
+        self.assertEqual(biases("t5"), biases("t5_bias { bidirectional: true }", "--causal"))
+        self.assertEqual(biases("kerple"), biases("kerple:symmetric", "--causal"))
+
     def test_bias_is_printed(self):
-        text = self.ok("encode", "--scheme", "alibi { symmetric: true }", "--heads", "2",
-                       "--positions", "0:3")
+        text = self.ok("encode", "alibi", "--heads", "2", "--positions", "0:3")
         self.assertIn("bias  float32 [2, 3, 3]", text)
         self.assertIn("head 1", text)
         self.assertIn("slopes  0.0625, 0.00390625", text)
@@ -256,7 +294,7 @@ class EncodeTest(CliTest):
         self.assertIn("...", text)
 
     def test_json_contains_the_numbers(self):
-        document = json.loads(self.ok("encode", "--scheme", "alibi", "--heads", "1",
+        document = json.loads(self.ok("encode", "alibi", "--heads", "1", "--causal",
                                       "--positions", "0:2", "--json"))
         self.assertEqual(document["bias"]["bias"]["shape"], [1, 2, 2])
         self.assertEqual(document["bias"]["bias"]["data"][0][0], [0.0, "-Infinity"])
@@ -272,7 +310,9 @@ class EncodeTest(CliTest):
         self.assertEqual(os.listdir(self.folder), ["table.npy"])
 
     def test_rotation_is_written_as_two_files(self):
-        self.ok("encode", "--scheme", "rope", "--dim", "4", "-o", self.path("r.npy"))
+        result = run("encode", "--scheme", "rope", "--dim", "4", "-o", self.path("r.npy"))
+        self.assertEqual((result.returncode, result.stderr),
+                         (0, f"locus: wrote {self.path('r.cos.npy')}, {self.path('r.sin.npy')}\n"))
         self.assertEqual(sorted(os.listdir(self.folder)), ["r.cos.npy", "r.sin.npy"])
         self.assertEqual(read_npy(self.path("r.cos.npy"))[1], (8, 2))
 
@@ -300,11 +340,11 @@ class EncodeTest(CliTest):
                                       table, "--positions", "1,9", "--json"))
         self.assertEqual(document["additive"]["table"]["data"], [[4, 5, 6], [4, 5, 6]])
 
-    def test_errors_name_the_field_and_its_flag(self):
-        self.fails(1, r"INVALID_ARGUMENT.*dim", "encode", "--scheme", "rope", "--dim", "7")
-        self.fails(1, r"INVALID_ARGUMENT.*scheme\.rope\.base.*--scheme",
+    def test_errors_name_the_flag(self):
+        self.fails(2, r"locus: --dim: is 7 \(", "encode", "--scheme", "rope", "--dim", "7")
+        self.fails(2, r"locus: scheme: rope\.base: is -1; must be from",
                    "encode", "--scheme", "rope { base: -1 }", "--dim", "8")
-        self.fails(1, r"INVALID_ARGUMENT.*--heads", "encode", "--scheme", "alibi")
+        self.fails(2, r"locus: --key-positions: ", "encode", "rope", "--key-positions", "0:3")
 
 
 class AttendTest(CliTest):
@@ -379,12 +419,26 @@ class AttendTest(CliTest):
 
     def test_server_errors_are_reported(self):
         q = self.input("q.npy", 3, 4)
-        self.fails(1, r"INVALID_ARGUMENT", "attend", "--scheme", "sinusoidal", "--q", q, "--k", q,
-                   "--v", q)
-        self.fails(1, r"INVALID_ARGUMENT.*symmetric", "attend", "--scheme", "alibi", "--tokens",
-                   "a b")
-        self.fails(1, r"INVALID_ARGUMENT.*window", "attend", "--scheme", "rope", "--tokens", "a b",
+        self.fails(2, "sinusoidal acts on embeddings; use --x or --tokens instead of --q", "attend",
+                   "--scheme", "sinusoidal", "--q", q, "--k", q, "--v", q)
+        self.fails(2, r"alibi\.symmetric: is false, which requires --causal", "attend",
+                   "alibi:symmetric=false", "--tokens", "a b")
+        self.fails(2, "--causal: is false; xpos", "attend", "xpos", "--tokens", "a b")
+        self.fails(2, "--window: is -3", "attend", "--scheme", "rope", "--tokens", "a b",
                    "--window", "-3")
+        self.fails(2, "--dim: is 7 ", "attend", "rope", "--tokens", "a b", "--dim", "7")
+        result = subprocess.run([LOCUS, "attend", "rope", "--tokens", b"a \xff"],
+                                capture_output=True, check=False, timeout=120)
+        self.assertEqual((result.returncode, result.stderr),
+                         (2, b"locus: --tokens: word 2 is not valid UTF-8 text\n"))
+
+    def test_biases_are_two_sided_unless_causal(self):
+        for scheme in ("alibi", "kerple", "t5"):
+            document = json.loads(self.ok("attend", scheme, "--tokens", "a b c", "--json"))
+            self.assertGreater(document["weights"]["data"][0][0][2], 0)
+        self.assertEqual(
+            json.loads(self.ok("attend", "alibi", "--tokens", "a b", "--json"))["output"],
+            json.loads(self.ok("attend", "alibi:symmetric", "--tokens", "a b", "--json"))["output"])
 
 
 class OutputTest(CliTest):
