@@ -38,8 +38,8 @@ std::vector<std::string> MeasurementWarnings(const Result& result) {
   }
   // Calls that are delayed by max_in_flight wait for the server, not for the
   // client.
-  if (result.held_back > 0) {
-    warnings.push_back(absl::StrCat(result.held_back,
+  if (result.delayed > 0) {
+    warnings.push_back(absl::StrCat(result.delayed,
                                     " calls were sent late because "
                                     "--max-in-flight calls were in flight: the "
                                     "server does not keep up"));

@@ -62,6 +62,19 @@ Verdict Judge(const ConfidenceInterval& before,
   return Verdict::kSame;
 }
 
+// Returns kUncertain instead of kSame for a large difference.
+Verdict WithDoubt(const ComparedFigure& figure) {
+  constexpr double kLargeGrowth = 0.05;
+  const bool large = std::abs(figure.Growth()) > kLargeGrowth;
+  return figure.verdict == Verdict::kSame && large ? Verdict::kUncertain
+                                                   : figure.verdict;
+}
+
+// Whether a percentile of the latency belongs to a short comparison.
+bool IsHeadline(double percent) {
+  return percent == 50 || percent == 99 || percent == 99.9;
+}
+
 // Adds the mean and the percentiles of one kind of time.
 void AddTimes(const std::string& prefix, const Histogram& before,
               const Histogram& after, std::vector<ComparedFigure>* figures) {
@@ -70,15 +83,20 @@ void AddTimes(const std::string& prefix, const Histogram& before,
       {.name = prefix + "mean",
        .before = before.mean(),
        .after = after.mean(),
-       .verdict = Judge(MeanInterval(before), MeanInterval(after))});
+       .verdict = Judge(MeanInterval(before), MeanInterval(after)),
+       .headline = prefix.empty()});
   for (const NamedPercentile& percentile : kPercentiles) {
     const double percent = percentile.percent;
+    const bool enough = HasEnoughCalls(percent, before.count()) &&
+                        HasEnoughCalls(percent, after.count());
     figures->push_back(
         {.name = prefix + percentile.name,
          .before = static_cast<double>(before.Percentile(percent)),
          .after = static_cast<double>(after.Percentile(percent)),
-         .verdict = Judge(PercentileInterval(before, percent),
-                          PercentileInterval(after, percent))});
+         .verdict = enough ? Judge(PercentileInterval(before, percent),
+                                   PercentileInterval(after, percent))
+                           : Verdict::kTooFewCalls,
+         .headline = prefix.empty() && IsHeadline(percent)});
   }
 }
 
@@ -109,11 +127,13 @@ Comparison Compare(const Result& before, const Result& after) {
   figures.push_back({.name = "throughput",
                      .unit = ComparedFigure::Unit::kPerSecond,
                      .before = before.Throughput(),
-                     .after = after.Throughput()});
+                     .after = after.Throughput(),
+                     .headline = true});
   figures.push_back({.name = "errors",
                      .unit = ComparedFigure::Unit::kShare,
-                     .before = before.ErrorShare(),
-                     .after = after.ErrorShare()});
+                     .before = before.ErrorRatio(),
+                     .after = after.ErrorRatio(),
+                     .headline = true});
   AddTimes("", before.statistics.latency, after.statistics.latency, &figures);
   AddTimes("service ", before.statistics.service, after.statistics.service,
            &figures);
@@ -123,6 +143,7 @@ Comparison Compare(const Result& before, const Result& after) {
   figures.push_back({.name = "client cpu per call",
                      .before = CpuNanosPerCall(before),
                      .after = CpuNanosPerCall(after)});
+  for (ComparedFigure& figure : figures) figure.verdict = WithDoubt(figure);
   std::vector<std::string>& differences = comparison.differences;
   const Setup& a = before.setup;
   const Setup& b = after.setup;
@@ -180,7 +201,10 @@ std::vector<std::string> Violations(const std::vector<GrowthLimit>& limits,
     const double growth = figure->unit == ComparedFigure::Unit::kPerSecond
                               ? -figure->Growth()
                               : figure->Growth();
-    if (figure->verdict == Verdict::kSame || growth <= limit.growth) continue;
+    const bool overlap = figure->verdict == Verdict::kSame ||
+                         figure->verdict == Verdict::kUncertain ||
+                         figure->verdict == Verdict::kTooFewCalls;
+    if (overlap || growth <= limit.growth) continue;
     lines.push_back(absl::StrFormat("%s is %.3g%% worse, above %.3g%%",
                                     limit.name, 100 * growth,
                                     100 * limit.growth));

@@ -10,7 +10,20 @@
 
 namespace locus::client::load {
 
-enum class Verdict { kNone, kSame, kBetter, kWorse };
+enum class Verdict {
+  // The figure has no interval.
+  kNone,
+  // A run has too few calls for the percentile; see HasEnoughCalls().
+  kTooFewCalls,
+  // The 95 % confidence intervals overlap, and the figures differ by at most
+  // 5 %.
+  kSame,
+  // The intervals overlap, but the figures differ by more: the difference may
+  // be real or due to chance.
+  kUncertain,
+  kBetter,
+  kWorse,
+};
 
 // One figure of both runs.
 struct ComparedFigure {
@@ -20,10 +33,12 @@ struct ComparedFigure {
   Unit unit = Unit::kNanos;
   double before = 0;
   double after = 0;
-  // kSame if the 95 % confidence intervals of the two runs overlap. The
-  // intervals assume that calls are independent. kNone for figures without an
-  // interval.
+  // Computed from 95 % confidence intervals, which assume that calls are
+  // independent.
   Verdict verdict = Verdict::kNone;
+  // Whether the figure belongs to a short comparison: throughput, errors, mean,
+  // p50, p99 and p99.9 of the latency.
+  bool headline = false;
 
   // Returns the relative change: 0.1 for 10 % more, infinity if only `before`
   // is 0.
@@ -49,8 +64,8 @@ struct GrowthLimit {
 // the valid figures.
 absl::StatusOr<GrowthLimit> ParseGrowthLimit(absl::string_view text);
 
-// Returns one line for each limit that the second run exceeds. Figures with the
-// verdict kSame exceed no limit.
+// Returns one line for each limit that the second run exceeds. Figures whose
+// intervals overlap exceed no limit.
 std::vector<std::string> Violations(const std::vector<GrowthLimit>& limits,
                                     const Comparison& comparison);
 

@@ -46,7 +46,8 @@ Json SetupJson(const Setup& setup) {
           {"connections", setup.connections},
           {"threads", setup.threads},
           {"warm_up_seconds", setup.warm_up_seconds},
-          {"duration_seconds", setup.duration_seconds}};
+          {"duration_seconds", setup.duration_seconds},
+          {"command", setup.command}};
 }
 
 Json CostJson(const ClientCost& cost) {
@@ -85,10 +86,11 @@ Json SearchJson(const Search& search) {
   for (const Trial& trial : search.trials) {
     trials.push_back({{"rate", trial.rate},
                       {"throughput", trial.throughput},
-                      {"holds", trial.meets_slos},
+                      {"meets_slos", trial.meets_slos},
+                      {"measured", trial.measured},
                       {"violations", trial.violations}});
   }
-  Json json = {{"limits", search.slos}};
+  Json json = {{"slos", search.slos}};
   json["best_rate"] = search.best.has_value() ? Json(*search.best) : Json();
   json["reached_max"] = search.reached_max;
   json["trials"] = std::move(trials);
@@ -100,8 +102,8 @@ Json CountsJson(const Result& result) {
           {"failed", result.statistics.failed_count()},
           {"unsent", result.unsent},
           {"unfinished", result.unfinished},
-          {"held_back", result.held_back},
-          {"withheld", result.withheld}};
+          {"delayed", result.delayed},
+          {"suppressed", result.suppressed}};
 }
 
 Json StatusesJson(const Statistics& statistics) {
@@ -147,7 +149,26 @@ Setup ReadSetup(const Json& json) {
   json.at("threads").get_to(setup.threads);
   json.at("warm_up_seconds").get_to(setup.warm_up_seconds);
   json.at("duration_seconds").get_to(setup.duration_seconds);
+  setup.command = json.value("command", "");
   return setup;
+}
+
+Interval ReadInterval(const Json& json) {
+  const auto nanos = [&json](const char* key) {
+    return static_cast<int64_t>(json.at(key).get<double>() * 1e3);
+  };
+  return {.from_seconds = json.at("from_seconds").get<double>(),
+          .to_seconds = json.at("to_seconds").get<double>(),
+          .ok = json.at("ok").get<int64_t>(),
+          .failed = json.at("failed").get<int64_t>(),
+          .in_flight = json.at("in_flight").get<int64_t>(),
+          .p50 = nanos("p50"),
+          .p90 = nanos("p90"),
+          .p99 = nanos("p99"),
+          .p999 = nanos("p99.9"),
+          .max = nanos("max"),
+          .service_p50 = nanos("service_p50"),
+          .service_p99 = nanos("service_p99")};
 }
 
 Result ReadResult(const Json& json) {
@@ -156,6 +177,9 @@ Result ReadResult(const Json& json) {
   json.at("measured_seconds").get_to(result.measured_seconds);
   json.at("interrupted").get_to(result.interrupted);
   json.at("calls").at("unsent").get_to(result.unsent);
+  for (const Json& interval : json.at("timeline")) {
+    result.timeline.push_back(ReadInterval(interval));
+  }
   ForEachHistogram(result.statistics,
                    [&json](const char* name, Histogram& histogram) {
                      histogram = ReadHistogram(json.at("histograms").at(name));
@@ -182,7 +206,7 @@ std::string JsonReport(const Report& report) {
                {"interrupted", result.interrupted},
                {"measured_seconds", result.measured_seconds},
                {"throughput", result.Throughput()},
-               {"error_share", result.ErrorShare()},
+               {"error_ratio", result.ErrorRatio()},
                {"calls", CountsJson(result)},
                {"statuses", StatusesJson(result.statistics)}};
   ForEachHistogram(result.statistics,

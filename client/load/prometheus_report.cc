@@ -89,7 +89,7 @@ std::string PrometheusReport(const Report& report) {
             "Successful calls per second.", labels, result.Throughput()),
       Gauge("locus_load_error_ratio",
             "Fraction of scheduled calls that failed or were not sent.", labels,
-            result.ErrorShare()),
+            result.ErrorRatio()),
       Gauge("locus_load_measured_seconds", "Duration of the measurement.",
             labels, result.measured_seconds),
       Gauge("locus_load_client_cpu_seconds",

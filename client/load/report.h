@@ -16,6 +16,8 @@ struct Trial {
   double rate = 0;
   double throughput = 0;
   bool meets_slos = false;
+  // The measured value of each SLO of the search, in the unit of Slo::bound.
+  std::vector<double> measured = {};
   // The SLOs that the trial missed, in words.
   std::vector<std::string> violations;
 };
@@ -53,10 +55,15 @@ constexpr NamedPercentile kPercentiles[] = {
     {95, "p95", "0.95"},        {99, "p99", "0.99"}, {99.9, "p99.9", "0.999"},
     {99.99, "p99.99", "0.9999"}};
 
+// Whether so many calls suffice for a percentile. Percentiles beyond p99 need
+// 10 / (1 - q) calls, that is, ten calls beyond them: with fewer, they are
+// practically the maximum.
+bool HasEnoughCalls(double percent, int64_t call_count);
+
 // Formats the complete report, including histograms, as one line of JSON. Times
 // are in microseconds unless their key has another unit.
 std::string JsonReport(const Report& report);
-// Parses the parts of a JSON report that Compare() needs. INVALID_ARGUMENT if
+// Parses the result of a JSON report, without the search. INVALID_ARGUMENT if
 // the text is not a JSON report.
 absl::StatusOr<Result> ParseJsonReport(absl::string_view text);
 

@@ -57,7 +57,7 @@ std::unique_ptr<Worker> StartWorker(const RunOptions& options, int index,
     worker.concurrency = Share(options.concurrency, index, options.threads);
     worker.max_in_flight = std::max(1, worker.concurrency);
   }
-  worker.heed_pushback = options.heed_pushback;
+  worker.respect_pushback = options.respect_pushback;
   worker.start = start;
   worker.warm_up_nanos = options.warm_up_nanos;
   worker.end_nanos = LastSend(options);
@@ -155,8 +155,8 @@ class Supervisor {
       result_.statistics.Merge(totals.statistics);
       result_.unsent += totals.unsent;
       result_.unfinished += totals.unfinished;
-      result_.held_back += totals.held_back;
-      result_.withheld += totals.withheld;
+      result_.delayed += totals.delayed;
+      result_.suppressed += totals.suppressed;
       cost.calls += totals.calls;
       for (const double seconds : totals.cpu_seconds) {
         cost.thread_cpu_seconds += seconds;

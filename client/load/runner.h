@@ -27,8 +27,8 @@ struct RunOptions {
   int threads = 1;
   // Maximum number of calls in flight of an open-loop run.
   int max_in_flight = 1;
-  // See WorkerOptions::heed_pushback.
-  bool heed_pushback = false;
+  // See WorkerOptions::respect_pushback.
+  bool respect_pushback = false;
   int64_t warm_up_nanos = 0;
   // Duration of the run, including the warm-up.
   int64_t length_nanos = 0;

@@ -65,7 +65,7 @@ absl::StatusOr<Slo> ParseSlo(absl::string_view text) {
 }
 
 double Measure(const Slo& slo, const Result& result) {
-  if (slo.metric == Slo::Metric::kErrors) return result.ErrorShare();
+  if (slo.metric == Slo::Metric::kErrors) return result.ErrorRatio();
   const Histogram& latency = result.statistics.latency;
   if (latency.count() == 0) return std::numeric_limits<double>::infinity();
   switch (slo.metric) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/load/report.h"
+
 namespace locus::client::load {
 
 void Statistics::Add(const CallSample& sample) {
@@ -40,13 +42,20 @@ void Statistics::Clear() {
   last_end = 0;
 }
 
+bool HasEnoughCalls(double percent, int64_t call_count) {
+  // Rounding must not make p99.9 of 10000 calls insufficient.
+  constexpr double kRounding = 1e-6;
+  return percent <= 99 || static_cast<double>(call_count) * (100 - percent) >=
+                              10 * 100 * (1 - kRounding);
+}
+
 double Result::Throughput() const {
   return measured_seconds > 0
              ? static_cast<double>(statistics.ok_count()) / measured_seconds
              : 0;
 }
 
-double Result::ErrorShare() const {
+double Result::ErrorRatio() const {
   const int64_t bad = statistics.failed_count() + unsent;
   const int64_t all = statistics.ok_count() + bad;
   return all > 0 ? static_cast<double>(bad) / static_cast<double>(all) : 0;

@@ -78,6 +78,8 @@ struct Setup {
   int threads = 0;
   double warm_up_seconds = 0;
   double duration_seconds = 0;
+  // The command line of the run; may be empty.
+  std::string command = "";
 };
 
 // Statistics of about one second of a run.
@@ -127,16 +129,16 @@ struct Result {
   // Number of calls that were cancelled because the run was interrupted.
   int64_t unfinished = 0;
   // Number of calls that started late because max_in_flight was reached.
-  int64_t held_back = 0;
+  int64_t delayed = 0;
   // Number of calls that were not sent because of the server's pushback. They
   // count as rejected (UNAVAILABLE).
-  int64_t withheld = 0;
+  int64_t suppressed = 0;
   bool interrupted = false;
 
   // Returns the number of successful calls per second.
   double Throughput() const;
   // Returns the fraction of scheduled calls that failed or were not sent.
-  double ErrorShare() const;
+  double ErrorRatio() const;
 };
 
 }  // namespace locus::client::load

@@ -119,7 +119,7 @@ void Worker::Send() {
 int64_t Worker::RunSchedule(Schedule& schedule) {
   std::optional<int64_t> due = schedule.Next();
   for (; due.has_value() && WaitUntilDue(*due); due = schedule.Next()) {
-    if (options_.heed_pushback && Withhold(*due)) continue;
+    if (options_.respect_pushback && Suppress(*due)) continue;
     Call* const call = Acquire();
     if (call == nullptr) return 0;
     Launch(call, *due);
@@ -142,7 +142,7 @@ bool Worker::WaitUntilDue(int64_t intended) {
 Worker::Call* Worker::Acquire() {
   const absl::MutexLock lock(&mutex_);
   if (in_flight_ >= options_.max_in_flight) {
-    ++totals_.held_back;
+    ++totals_.delayed;
     while (in_flight_ >= options_.max_in_flight && !stopped_) {
       slot_free_.Wait(&mutex_);
     }
@@ -158,7 +158,7 @@ Worker::Call* Worker::Acquire() {
   return call;
 }
 
-bool Worker::Withhold(int64_t intended) {
+bool Worker::Suppress(int64_t intended) {
   const int64_t now = Now();
   if (pushback_until_[next_stub_ % stubs_.size()] <= now) return false;
   ++next_stub_;
@@ -169,7 +169,7 @@ bool Worker::Withhold(int64_t intended) {
          .code = absl::StatusCode::kUnavailable});
   // Count() has counted a call, but none was made.
   --totals_.calls;
-  ++totals_.withheld;
+  ++totals_.suppressed;
   return true;
 }
 
@@ -214,7 +214,8 @@ void Worker::Finish(Call* call) {
       .code = static_cast<absl::StatusCode>(call->status.error_code()),
       .queue_nanos = TrailerNanos(*call->context, "locus-queue-us"),
       .compute_nanos = TrailerNanos(*call->context, "locus-compute-us")};
-  if (options_.heed_pushback && sample.code == absl::StatusCode::kUnavailable) {
+  if (options_.respect_pushback &&
+      sample.code == absl::StatusCode::kUnavailable) {
     const auto wait = TrailerNanos(*call->context, "grpc-retry-pushback-ms",
                                    int64_t{1000} * 1000);
     if (wait.has_value()) pushback_until_[call->stub] = ended + *wait;

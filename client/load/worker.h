@@ -40,7 +40,7 @@ struct WorkerOptions {
   // Honour the server's pushback (the trailer grpc-retry-pushback-ms of a
   // rejected call): calls that are due on that connection during the pushback
   // are not sent and count as rejected.
-  bool heed_pushback = false;
+  bool respect_pushback = false;
   // Start of the run by NowNanos(). The times below are relative to it.
   int64_t start = 0;
   // End of the warm-up. Calls that are due earlier are made but not counted.
@@ -65,8 +65,8 @@ struct WorkerTotals {
   int64_t calls = 0;
   int64_t unsent = 0;
   int64_t unfinished = 0;
-  int64_t held_back = 0;
-  int64_t withheld = 0;
+  int64_t delayed = 0;
+  int64_t suppressed = 0;
   // CPU time of each thread of the worker.
   std::vector<double> cpu_seconds;
 };
@@ -115,7 +115,7 @@ class Worker {
   void Launch(Call* call, int64_t intended) ABSL_LOCKS_EXCLUDED(mutex_);
   // If the pushback of the next connection lasts, counts the call as rejected
   // and returns true.
-  bool Withhold(int64_t intended) ABSL_LOCKS_EXCLUDED(mutex_);
+  bool Suppress(int64_t intended) ABSL_LOCKS_EXCLUDED(mutex_);
   void Finish(Call* call) ABSL_LOCKS_EXCLUDED(mutex_);
   // Records a finished call.
   void Count(const CallSample& sample) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -77,6 +77,7 @@ std::string DataText(const ChartFigure& figure) {
   if (figure.shape == Shape::kSteps) json["shape"] = "steps";
   if (figure.shape == Shape::kDots) json["shape"] = "dots";
   if (!figure.x_unit.empty()) json["xUnit"] = figure.x_unit;
+  if (figure.percentiles) json["percentiles"] = true;
   if (figure.small) json["small"] = true;
   if (chart.y_range.has_value()) {
     json["range"] = {chart.y_range->low, chart.y_range->high};
@@ -157,7 +158,7 @@ std::string Swatch(const ChartFigure& figure, const plot::Curve& curve) {
 }
 
 std::string Legend(const ChartFigure& figure) {
-  if (figure.small || figure.chart.curves.size() < 2) return "";
+  if (figure.small) return "";
   std::string html = "<div class=\"legend\">";
   for (const plot::Curve& curve : figure.chart.curves) {
     const std::string name = plot::Escape(curve.name);

@@ -40,6 +40,8 @@ struct ChartFigure {
   // Unit of x in the box with the values under the pointer; default: the label
   // of the axis.
   std::string x_unit = "";
+  // Whether x is 1 / (1 - q) for a quantile q, such as 100 for p99.
+  bool percentiles = false;
   // A small chart without a legend, for small multiples.
   bool small = false;
 };

@@ -7,7 +7,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/report/charts.h"
-#include "client/report/manifest_details.h"
 
 namespace locus::client {
 namespace {
@@ -30,21 +29,23 @@ std::vector<ChartFigure::Unit> NatsAndBits() {
 }
 
 // Returns the curve of one run.
-plot::Curve LossCurve(const TrainingLosses& losses, int series) {
-  plot::Curve curve{.name = absl::StrCat("seed ", losses.seed),
+plot::Curve LossCurve(const v1::TrainingCurve& losses, int series) {
+  plot::Curve curve{.name = absl::StrCat("seed ", losses.seed()),
                     .series = series};
-  for (size_t i = 0; i < losses.steps.size(); ++i) {
-    const double loss = losses.losses[i];
-    curve.points.push_back({losses.steps[i], loss, loss, loss});
+  for (int i = 0; i < std::min(losses.steps_size(), losses.losses_size());
+       ++i) {
+    const double loss = losses.losses(i);
+    curve.points.push_back(
+        {static_cast<double>(losses.steps(i)), loss, loss, loss});
   }
   return curve;
 }
 
 // Returns the range of all losses.
-plot::Interval LossRange(const std::vector<TrainingLosses>& curves) {
+plot::Interval LossRange(const v1::EvaluationSummary& summary) {
   plot::Interval range{std::numeric_limits<double>::infinity(), 0};
-  for (const TrainingLosses& curve : curves) {
-    for (const double loss : curve.losses) {
+  for (const v1::TrainingCurve& curve : summary.training_curves()) {
+    for (const double loss : curve.losses()) {
       if (!plot::IsDrawable(loss)) continue;
       range = {std::min(range.low, loss), std::max(range.high, loss)};
     }
@@ -74,7 +75,6 @@ std::vector<ChartFigure> EvaluationFigures(
 }
 
 std::vector<ChartFigure> LossFigures(const Manifest& manifest) {
-  const std::vector<TrainingLosses> curves = TrainingCurvesOf(manifest);
   const std::vector<std::string> schemes = SchemesOf(manifest);
   std::vector<ChartFigure> figures;
   for (size_t i = 0; i < schemes.size(); ++i) {
@@ -83,9 +83,9 @@ std::vector<ChartFigure> LossFigures(const Manifest& manifest) {
                     .x_label = "step",
                     .y_label = "loss",
                     .markers = false,
-                    .y_range = LossRange(curves)};
-    for (const TrainingLosses& curve : curves) {
-      if (curve.scheme != schemes[i]) continue;
+                    .y_range = LossRange(manifest.summary)};
+    for (const v1::TrainingCurve& curve : manifest.summary.training_curves()) {
+      if (curve.scheme_name() != schemes[i]) continue;
       figure.chart.curves.push_back(LossCurve(curve, static_cast<int>(i)));
     }
     if (!figure.chart.curves.empty()) figures.push_back(std::move(figure));

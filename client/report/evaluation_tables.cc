@@ -5,9 +5,10 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/plot/scale.h"
 #include "client/plot/text.h"
-#include "client/report/manifest_details.h"
+#include "client/report/evaluation_text.h"
 #include "client/report/metric.h"
 #include "client/report/page.h"
 
@@ -33,15 +34,11 @@ std::string SeedsOf(double share, int64_t seed_count) {
                       " of ", seed_count);
 }
 
-bool IsCompared(const Manifest& manifest, const std::string& scheme) {
-  const v1::EvaluationGate* gate = FindGate(manifest, scheme);
-  return gate == nullptr || gate->passed();
-}
-
-// Whether the interval of a row lies above chance.
-bool BeatsChance(const Metric& metric, const v1::EvaluationRow& row) {
-  return metric.better != Better::kMore || !metric.chance.has_value() ||
-         row.ci_low() > *metric.chance;
+// Whether a row belongs to a scheme that learned the task and is better than
+// chance.
+bool IsCompared(const Manifest& manifest, const v1::EvaluationRow& row) {
+  const v1::EvaluationGate* gate = FindGate(manifest, row.scheme_name());
+  return gate != nullptr && gate->passed() && BeatsChance(row, *gate);
 }
 
 // Returns the row with the best mean at a length among the schemes that
@@ -53,7 +50,7 @@ const v1::EvaluationRow* BestRow(const Manifest& manifest, int64_t length,
   if (metric.better == Better::kNeither) return best;
   for (const v1::EvaluationRow& row : manifest.summary.rows()) {
     if (row.eval_length() != length || row.metric() != name ||
-        !IsCompared(manifest, row.scheme_name()) || !BeatsChance(metric, row)) {
+        !IsCompared(manifest, row)) {
       continue;
     }
     const bool better = best == nullptr || (metric.better == Better::kLess
@@ -99,24 +96,25 @@ std::vector<Heading> FigureHeadings(const std::string& mean) {
 }
 
 std::string SpreadTable(const Manifest& manifest) {
-  const std::vector<SpreadDetails> spreads = SpreadsOf(manifest);
+  const auto& spreads = manifest.summary.spreads();
   if (spreads.empty()) return "";
   const int64_t seed_count = SeedCountOf(manifest);
   std::vector<std::string> rows;
-  for (const SpreadDetails& spread : spreads) {
+  for (const v1::EvaluationSpread& spread : spreads) {
     rows.push_back(absl::StrCat(
-        RowHeading(spread.scheme), NumberCell(spread.eval_length),
-        NumberCell(spread.min), NumberCell(spread.q25),
-        NumberCell(spread.median), NumberCell(spread.q75),
-        NumberCell(spread.max),
-        spread.share_above_95.has_value()
-            ? FormattedCell(*spread.share_above_95,
-                            SeedsOf(*spread.share_above_95, seed_count))
+        RowHeading(spread.scheme_name()),
+        NumberCell(static_cast<double>(spread.eval_length())),
+        NumberCell(spread.min()), NumberCell(spread.q25()),
+        NumberCell(spread.median()), NumberCell(spread.q75()),
+        NumberCell(spread.max()),
+        spread.has_share_above_95()
+            ? FormattedCell(spread.share_above_95(),
+                            SeedsOf(spread.share_above_95(), seed_count))
             : "<td class=\"n\">\xe2\x80\x93</td>"));
   }
   return Folded(
       absl::StrCat("Spread of ",
-                   absl::AsciiStrToLower(MetricTitle(spreads[0].metric)),
+                   absl::AsciiStrToLower(MetricTitle(spreads[0].metric())),
                    " over seeds"),
       HtmlTable("spreads",
                 {{"scheme"},
@@ -195,33 +193,54 @@ std::string GatesTable(const Manifest& manifest) {
 }
 
 std::string EffectiveLengthTable(const Manifest& manifest) {
-  const std::vector<EffectiveLengthDetails> entries =
-      EffectiveLengthsOf(manifest);
+  const auto& entries = manifest.summary.effective_lengths();
   const std::vector<int64_t> lengths = LengthsOf(manifest);
   if (entries.empty() || lengths.empty()) return "";
-  const auto longest = static_cast<double>(lengths.back());
-  const auto cell = [longest](double length) {
+  const auto cell = [&lengths](int64_t length) {
     return FormattedCell(
-        length, length <= 0
-                    ? "none"
-                    : absl::StrCat(ShortNumber(length),
-                                   length >= longest ? " or more" : ""));
+        static_cast<double>(length),
+        length <= 0
+            ? "none"
+            : absl::StrCat(length, length >= lengths.back() ? " or more" : ""));
   };
   std::vector<std::string> rows;
-  for (const EffectiveLengthDetails& entry : entries) {
-    rows.push_back(absl::StrCat(RowHeading(entry.scheme), cell(entry.length),
-                                cell(entry.ci_low), cell(entry.ci_high)));
+  for (const v1::EffectiveLength& entry : entries) {
+    rows.push_back(absl::StrCat(RowHeading(entry.scheme_name()),
+                                cell(entry.length()), cell(entry.ci_low()),
+                                cell(entry.ci_high())));
   }
   return absl::StrCat(
       "<h2>Effective length</h2>\n<p class=\"note\">The longest tested length "
       "up to which ",
-      Escape(absl::AsciiStrToLower(MetricTitle(entries[0].metric))),
-      " stays within ", ShortNumber(100 * entries[0].threshold),
+      Escape(absl::AsciiStrToLower(MetricTitle(entries[0].metric()))),
+      " stays within ", ShortNumber(100 * entries[0].threshold()),
       " % of its value at ", manifest.train_length, " tokens.</p>\n",
       HtmlTable(
           "effective",
           {{"scheme"}, {"tokens", true}, {"95 % from", true}, {"to", true}},
           rows));
+}
+
+std::string AnswersTable(const Manifest& manifest) {
+  if (manifest.summary.ordering_answers().empty()) return "";
+  std::vector<std::string> rows;
+  for (const v1::OrderingAnswer& answer : manifest.summary.ordering_answers()) {
+    rows.push_back(absl::StrCat(
+        RowHeading(absl::StrJoin(answer.values(), ", ")),
+        TextCell(answer.scheme_name()), NumberCell(answer.probability()),
+        NumberCell(answer.ci_low()), NumberCell(answer.ci_high())));
+  }
+  return absl::StrCat(
+      "<h2>Questions to the trained models</h2>\n<p class=\"note\">The "
+      "probability with which the models call a sequence sorted, as a mean "
+      "over seeds.</p>\n",
+      HtmlTable("answers",
+                {{"sequence"},
+                 {"scheme"},
+                 {"probability of sorted", true},
+                 {"95 % from", true},
+                 {"to", true}},
+                rows));
 }
 
 std::string FoldedTables(const Manifest& manifest) {

@@ -14,6 +14,7 @@ std::string OverviewTable(const Manifest& manifest);
 // Return a heading and a table; empty if the manifest does not have the data.
 std::string GatesTable(const Manifest& manifest);
 std::string EffectiveLengthTable(const Manifest& manifest);
+std::string AnswersTable(const Manifest& manifest);
 // Returns the folded tables: spread over seeds, all results and differences.
 std::string FoldedTables(const Manifest& manifest);
 

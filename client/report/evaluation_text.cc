@@ -1,10 +1,11 @@
 #include "client/report/evaluation_text.h"
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/plot/text.h"
-#include "client/report/manifest_details.h"
 #include "client/report/metric.h"
 #include "client/report/page.h"
 
@@ -71,11 +72,10 @@ std::string VersionFact(const Manifest& manifest) {
 }
 
 std::string VerdictHeading(const Manifest& manifest,
-                           const VerdictDetails& verdict) {
-  // Manifests of older servers name a winner in pattern mode.
+                           const v1::EvaluationVerdict& verdict) {
   if (manifest.is_pattern()) return "No winner: nothing was trained";
-  if (verdict.winner.empty()) return "No winner";
-  return absl::StrCat("Winner: ", verdict.winner);
+  if (verdict.winner().empty()) return "No winner";
+  return absl::StrCat("Winner: ", verdict.winner());
 }
 
 // Returns the deciding metric in words, for the middle of a sentence.
@@ -86,15 +86,16 @@ std::string DecidingMetric(const Manifest& manifest) {
 }
 
 std::string ResultSentence(const Manifest& manifest, int64_t longest) {
-  const VerdictDetails verdict = VerdictOf(manifest);
-  if (verdict.winner.empty()) {
+  const v1::EvaluationVerdict& verdict = manifest.summary.verdict();
+  if (verdict.winner().empty()) {
     return absl::StrCat("In this setting, the results at ", longest,
                         " tokens do not single out one scheme; the reason is "
                         "given above.");
   }
   return absl::StrCat(
-      "Trained on at most ", manifest.train_length, " tokens, ", verdict.winner,
-      " had the best ", DecidingMetric(manifest), " at ", longest,
+      "Trained on at most ", manifest.train_length, " tokens, ",
+      verdict.winner(), " had the best ", DecidingMetric(manifest), " at ",
+      longest,
       " tokens, and its lead is larger than the variation between seeds.");
 }
 
@@ -107,6 +108,18 @@ std::string Meaning(absl::string_view means, absl::string_view means_not,
 }
 
 }  // namespace
+
+int64_t SeedCountOf(const Manifest& manifest) {
+  const auto seeds = manifest.json.find("seeds");
+  if (seeds != manifest.json.end() && seeds->is_array() && !seeds->empty()) {
+    return static_cast<int64_t>(seeds->size());
+  }
+  int64_t count = 1;
+  for (const v1::EvaluationRow& row : manifest.summary.rows()) {
+    count = std::max<int64_t>(count, row.count());
+  }
+  return count;
+}
 
 std::string ReportTitle(const Manifest& manifest) {
   if (manifest.is_pattern()) return "Attention patterns beyond their length";
@@ -143,7 +156,7 @@ std::string EvaluationFacts(const Manifest& manifest) {
 }
 
 std::string VerdictCard(const Manifest& manifest) {
-  const VerdictDetails verdict = VerdictOf(manifest);
+  const v1::EvaluationVerdict& verdict = manifest.summary.verdict();
   std::string html = "<section class=\"verdict\">\n";
   if (manifest.summary.partial()) {
     html +=
@@ -152,10 +165,10 @@ std::string VerdictCard(const Manifest& manifest) {
   }
   absl::StrAppend(&html, "<p class=\"winner\">",
                   Escape(VerdictHeading(manifest, verdict)),
-                  "</p>\n<p id=\"reason\">", Escape(verdict.text), "</p>\n");
-  if (!verdict.next_step.empty()) {
+                  "</p>\n<p id=\"reason\">", Escape(verdict.text()), "</p>\n");
+  if (!verdict.next_step().empty()) {
     absl::StrAppend(&html, "<p class=\"next\"><strong>Next:</strong> ",
-                    Escape(verdict.next_step), "</p>\n");
+                    Escape(verdict.next_step()), "</p>\n");
   }
   return html + "</section>\n";
 }

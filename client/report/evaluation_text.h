@@ -7,6 +7,8 @@
 
 namespace locus::client {
 
+// Returns the number of seeds of the evaluation.
+int64_t SeedCountOf(const Manifest& manifest);
 // Returns the title of the report.
 std::string ReportTitle(const Manifest& manifest);
 // Returns the question that the evaluation answers.

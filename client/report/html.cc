@@ -110,9 +110,9 @@ std::string MakeReport(const Manifest& manifest, const ReportInput& input) {
            manifest.is_pattern() ? PatternCharts(manifest, input) : "",
            OverviewTable(manifest),
            manifest.is_pattern() ? "" : TrainedCharts(manifest, input),
-           EffectiveLengthTable(manifest), GatesTable(manifest),
-           FoldedTables(manifest), Configuration(manifest),
-           Files(manifest, input))});
+           AnswersTable(manifest), EffectiveLengthTable(manifest),
+           GatesTable(manifest), FoldedTables(manifest),
+           Configuration(manifest), Files(manifest, input))});
 }
 
 }  // namespace locus::client

@@ -233,7 +233,7 @@
         const floor = this.log && low <= 0 ? this.bottom : this.y(low);
         bottom.unshift(`${this.x(x)} ${Math.min(floor, this.bottom)}`);
       });
-      if (top.length < 1) return;
+      if (!top.length) return;
       path(svg, `M${top.concat(bottom).join("L")}Z`, `band lf-${series.color}`,
         { opacity: series.pale ? 0.05 : 0.13 });
     }
@@ -305,8 +305,10 @@
         this.each(series, (px, y, low, high) => px === x && rows.push([y, low, high, series]));
       }
       rows.sort((a, b) => b[0] - a[0]);
-      const label = spec.xTicks?.find((tick) => tick[0] === x)?.[1] ?? show(x);
-      make("strong", tip, {}, `${spec.shape === "steps" ? "from " : ""}${label} ${spec.xUnit ?? spec.xLabel}`);
+      let label = show(x);
+      if (spec.percentiles) label = `${+(100 - 100 / x).toPrecision(7)} %`;
+      if (spec.shape === "steps") label = `from ${label}`;
+      make("strong", tip, {}, `${label} ${spec.xUnit ?? spec.xLabel}`);
       for (const [y, low, high, series] of rows) {
         const row = make("div", tip);
         make("i", row, { class: `lb-${series.color}` });
@@ -392,19 +394,20 @@
   };
 
   const sortable = (table) => {
-    const value = (row, column) => row.cells[column].title || row.cells[column].innerText;
+    // Missing numbers come first.
+    const number = (text) => (isNaN(parseFloat(text)) ? -1e300 : parseFloat(text));
     [...table.tHead.rows[0].cells].forEach((head, column) => {
       if (!head.textContent) return;
       head.tabIndex = 0;
+      const value = ({ cells }) => cells[column].title || cells[column].innerText;
       const sort = () => {
         const up = head.getAttribute("aria-sort") !== "ascending";
         for (const cell of head.parentNode.cells) cell.removeAttribute("aria-sort");
         head.setAttribute("aria-sort", up ? "ascending" : "descending");
         const body = table.tBodies[0];
         const rows = [...body.rows].sort((a, b) => {
-          const [p, q] = [value(a, column), value(b, column)];
-          const order = parseFloat(p) - parseFloat(q);
-          return (up ? 1 : -1) * (order || order === 0 ? order : p.localeCompare(q));
+          const [p, q] = up ? [value(a), value(b)] : [value(b), value(a)];
+          return head.className ? number(p) - number(q) : p.localeCompare(q);
         });
         body.append(...rows);
       };

@@ -208,7 +208,7 @@ class OverloadBench:
             run = subprocess.run(
                 [LOCUS, "load", *call, "--server", f"127.0.0.1:{self.daemon.grpc_port}",
                  "-q", "-o", file, *arguments,
-                 *(["--heed-pushback"] if self.options.heed_pushback else [])],
+                 *(["--respect-pushback"] if self.options.respect_pushback else [])],
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
             if not os.path.exists(file):
                 raise LoadError(f"locus load {' '.join(call)} has no report: {run.stderr[-300:]}")
@@ -295,7 +295,7 @@ class OverloadBench:
                            f"peaks {100 * mean_peak.share():.0f})",
                 "offered": f"{run['setup']['offered_rate']:.0f}/s",
                 "answered": f"{rate(rows, 'ok', 'failed'):.0f}/s",
-                "withheld": f"{run['calls']['withheld'] / run['measured_seconds']:.0f}/s",
+                "suppressed": f"{run['calls']['suppressed'] / run['measured_seconds']:.0f}/s",
                 "admitted p99": f"{statistics.median(r['service_p99'] for r in rows) / 1e3:.0f} ms",
                 "queued p99": f"{run['queue_us'].get('p99', 0) / 1e3:.0f} ms",
                 "rejected p50": f"{rejected * 1e3:.1f} ms",
@@ -340,7 +340,7 @@ def main():
                         help="case to run; may be repeated (default: all)")
     parser.add_argument("--share", action="store_true",
                         help="let server and clients share all processors")
-    parser.add_argument("--heed-pushback", action="store_true",
+    parser.add_argument("--respect-pushback", action="store_true",
                         help="let clients respect the retry pushback of rejected calls")
     parser.add_argument("--flag", action="append", default=[],
                         help="additional flag for locusd; may be repeated")

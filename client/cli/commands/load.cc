@@ -11,6 +11,7 @@
 #include "client/cli/requests/load_request.h"
 #include "client/cli/requests/seed_flag.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/command_line.h"
 #include "client/cli/support/interrupt.h"
 #include "client/cli/support/option_group.h"
 #include "client/cli/support/session.h"
@@ -31,7 +32,7 @@ the server reports are shown as well. --concurrency runs a closed loop instead.
 Examples:
   locus load --rate 2000 --duration 30s
   locus load attend --length 128 --poisson --rate 200 --connections 8
-  locus load attend --payload 1MiB --concurrency 4 -o run.json -o run.csv
+  locus load attend --payload 1MiB --concurrency 4 -o run.html -o run.json
   locus load --ramp 100:5000 --duration 1m --fail-above p99=20ms
   locus load --steps 500,1000,2000 --duration 30s
   locus load --replay starts.txt                  # one start time per line
@@ -50,7 +51,7 @@ struct LoadFlags {
   int connections = 1;
   int threads = 1;
   int max_in_flight = 10000;
-  bool heed_pushback = false;
+  bool respect_pushback = false;
   std::string format = "text";
   std::vector<std::string> out;
   bool quiet = false;
@@ -97,7 +98,8 @@ absl::StatusOr<LoadRunner> MakeRunner(const LoadFlags& flags,
                                  : "a server in this process",
                    .method = request.method,
                    .request_bytes = static_cast<int64_t>(bytes.size()),
-                   .threads = flags.threads};
+                   .threads = flags.threads,
+                   .command = RecordedCommandLine()};
   const grpc::Slice slice(bytes);
   options.target.method = request.method;
   options.target.request = grpc::ByteBuffer(&slice, 1);
@@ -106,7 +108,7 @@ absl::StatusOr<LoadRunner> MakeRunner(const LoadFlags& flags,
   options.target.timeout_nanos = *timeout;
   options.threads = flags.threads;
   options.max_in_flight = flags.max_in_flight;
-  options.heed_pushback = flags.heed_pushback;
+  options.respect_pushback = flags.respect_pushback;
   CLIENT_ASSIGN_OR_RETURN(options.channels,
                           OpenChannels(flags, session, *timeout));
   // There is at least one connection to each server.
@@ -286,20 +288,22 @@ void AddLoad(CLI::App& app, Action& action) {
          "latency includes the wait")
       ->capture_default_str();
   command
-      ->add_flag("--heed-pushback", flags->heed_pushback,
-                 "Send nothing over a connection until the retry delay of a "
-                 "rejection has passed; calls due meanwhile count as withheld")
+      ->add_flag(
+          "--respect-pushback", flags->respect_pushback,
+          "Send nothing over a connection until the retry delay of a "
+          "rejection has passed; calls due meanwhile count as suppressed")
       ->group("Client");
   command
       ->add_option("--format", flags->format,
-                   "Format of standard output: text, json, csv or prometheus")
+                   "Format of standard output: text, json, csv, html or "
+                   "prometheus")
       ->type_name("FORMAT")
       ->capture_default_str();
   command
       ->add_option(
           "-o,--out,--output", flags->out,
-          "Also write the report to a .json, .csv, .prom or .txt file; may be "
-          "repeated")
+          "Also write the report to an .html, .json, .csv, .prom or .txt file; "
+          "may be repeated")
       ->type_name("FILE")
       ->allow_extra_args(false);
   command->add_flag("-q,--quiet", flags->quiet, "Show no progress");

@@ -17,6 +17,9 @@ load::Trial TrialOf(double rate, const std::vector<load::Slo>& slos,
   load::Trial trial{.rate = rate,
                     .throughput = result.Throughput(),
                     .violations = load::Violations(slos, result)};
+  for (const load::Slo& slo : slos) {
+    trial.measured.push_back(load::Measure(slo, result));
+  }
   trial.meets_slos = trial.violations.empty();
   return trial;
 }

@@ -7,6 +7,7 @@
 #include "client/cli/render/load_table.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/io/file.h"
+#include "client/report/load_page.h"
 
 namespace locus::client {
 namespace {
@@ -21,6 +22,7 @@ constexpr LoadFormat kLoadFormats[] = {
     {"text", ".txt", FormatLoad},
     {"json", ".json", load::JsonReport},
     {"csv", ".csv", load::CsvReport},
+    {"html", ".html", MakeLoadPage},
     {"prometheus", ".prom", load::PrometheusReport}};
 
 const LoadFormat* ByName(const std::string& name) {
@@ -41,8 +43,9 @@ const LoadFormat* ByPath(const std::string& path) {
 
 absl::Status CheckLoadFormat(const std::string& format) {
   if (ByName(format) != nullptr) return absl::OkStatus();
-  return UsageError(absl::StrCat("--format: is ", format,
-                                 "; must be text, json, csv or prometheus"));
+  return UsageError(
+      absl::StrCat("--format: is ", format,
+                   "; must be text, json, csv, html or prometheus"));
 }
 
 std::string FormatLoadAs(const std::string& format,
@@ -54,7 +57,7 @@ absl::Status CheckLoadFiles(const std::vector<std::string>& paths) {
   for (const std::string& path : paths) {
     if (ByPath(path) == nullptr) {
       return UsageError(absl::StrCat(
-          "--out: ", path, " must end in .json, .csv, .prom or .txt"));
+          "--out: ", path, " must end in .html, .json, .csv, .prom or .txt"));
     }
     CLIENT_RETURN_IF_ERROR(CheckWritable(path));
   }

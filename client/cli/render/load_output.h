@@ -9,14 +9,14 @@
 
 namespace locus::client {
 
-// Returns a usage error unless `format` is text, json, csv or prometheus.
+// Returns a usage error unless `format` is text, json, csv, html or prometheus.
 absl::Status CheckLoadFormat(const std::string& format);
 
 // The report in `format`, which must have passed CheckLoadFormat().
 std::string FormatLoadAs(const std::string& format, const load::Report& report);
 
-// Returns a usage error if a path does not end in .json, .csv, .prom or .txt,
-// and an error if a file cannot be written.
+// Returns a usage error if a path does not end in .html, .json, .csv, .prom or
+// .txt, and an error if a file cannot be written.
 absl::Status CheckLoadFiles(const std::vector<std::string>& paths);
 // Writes the report to each path in the format of its extension. If a file
 // cannot be written, none is replaced. The paths must have passed

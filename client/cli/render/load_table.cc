@@ -23,13 +23,26 @@ using load::Statistics;
 
 using Rows = std::vector<std::vector<std::string>>;
 
+// The percentiles of the table. The machine-readable reports also have p75 and
+// p95, for which 80 columns do not suffice.
+std::vector<load::NamedPercentile> ShownPercentiles() {
+  std::vector<load::NamedPercentile> shown;
+  for (const load::NamedPercentile& percentile : load::kPercentiles) {
+    if (percentile.percent == 75 || percentile.percent == 95) continue;
+    shown.push_back(percentile);
+  }
+  return shown;
+}
+
 std::vector<std::string> TimesRow(const char* name,
                                   const Histogram& histogram) {
   std::vector<std::string> row = {name, absl::StrCat(histogram.count()),
                                   FormatNanos(histogram.mean())};
-  for (const load::NamedPercentile& percentile : load::kPercentiles) {
-    row.push_back(FormatNanos(
-        static_cast<double>(histogram.Percentile(percentile.percent))));
+  for (const load::NamedPercentile& percentile : ShownPercentiles()) {
+    row.push_back(load::HasEnoughCalls(percentile.percent, histogram.count())
+                      ? FormatNanos(static_cast<double>(
+                            histogram.Percentile(percentile.percent)))
+                      : "-");
   }
   row.push_back(FormatNanos(static_cast<double>(histogram.max())));
   return row;
@@ -37,7 +50,7 @@ std::vector<std::string> TimesRow(const char* name,
 
 std::string TimesTable(const Statistics& statistics) {
   Rows rows = {{"", "CALLS", "MEAN"}};
-  for (const load::NamedPercentile& percentile : load::kPercentiles) {
+  for (const load::NamedPercentile& percentile : ShownPercentiles()) {
     rows[0].push_back(absl::AsciiStrToUpper(percentile.name));
   }
   rows[0].push_back("MAX");
@@ -61,18 +74,20 @@ std::string TimesTable(const Statistics& statistics) {
 }
 
 std::string Heading(const load::Setup& setup) {
-  std::string text =
-      absl::StrCat(setup.method, " on ", setup.server, "\n", setup.load,
-                   " for ", absl::StrFormat("%.4gs", setup.duration_seconds));
+  std::string text = absl::StrCat(
+      setup.load, " for ", absl::StrFormat("%.4gs", setup.duration_seconds));
   if (setup.warm_up_seconds > 0) {
     absl::StrAppend(&text, absl::StrFormat(" after %.4gs of warm-up",
                                            setup.warm_up_seconds));
   }
   absl::StrAppend(&text, ", ", setup.connections,
-                  setup.connections == 1 ? " connection" : " connections",
-                  ", requests of ", load::FormatBytes(setup.request_bytes),
-                  "\n");
-  return text;
+                  setup.connections == 1 ? " connection" : " connections");
+  return absl::StrCat(
+      WrapParagraph(
+          absl::StrCat(setup.method, " on ", setup.server, ", requests of ",
+                       load::FormatBytes(setup.request_bytes)),
+          OutputColumns()),
+      WrapParagraph(text, OutputColumns()));
 }
 
 std::string CallCounts(const Result& result) {
@@ -87,8 +102,8 @@ std::string CallCounts(const Result& result) {
   if (result.unsent > 0) {
     parts.push_back(absl::StrCat(result.unsent, " never sent"));
   }
-  if (result.withheld > 0) {
-    parts.push_back(absl::StrCat(result.withheld, " withheld on pushback"));
+  if (result.suppressed > 0) {
+    parts.push_back(absl::StrCat(result.suppressed, " suppressed on pushback"));
   }
   if (result.unfinished > 0) {
     parts.push_back(absl::StrCat(result.unfinished, " unfinished"));
@@ -141,8 +156,12 @@ std::string Figure(const load::ComparedFigure& figure, double value) {
 
 std::string Name(load::Verdict verdict) {
   switch (verdict) {
+    case load::Verdict::kTooFewCalls:
+      return "too few calls";
     case load::Verdict::kSame:
       return "same";
+    case load::Verdict::kUncertain:
+      return "not certain";
     case load::Verdict::kBetter:
       return "better";
     case load::Verdict::kWorse:
@@ -178,9 +197,14 @@ std::string FormatLoad(const load::Report& report) {
   return text;
 }
 
-std::string FormatComparison(const load::Comparison& comparison) {
+std::string FormatComparison(const load::Comparison& comparison, bool all) {
   Rows rows = {{"", "BEFORE", "AFTER", "CHANGE", ""}};
   for (const load::ComparedFigure& figure : comparison.figures) {
+    if (!all && !figure.headline) continue;
+    if (figure.verdict == load::Verdict::kTooFewCalls) {
+      rows.push_back({figure.name, "-", "-", "-", Name(figure.verdict)});
+      continue;
+    }
     const double growth = figure.Growth();
     rows.push_back(
         {figure.name, Figure(figure, figure.before),

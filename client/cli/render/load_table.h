@@ -12,7 +12,8 @@ namespace locus::client {
 // one.
 std::string FormatLoad(const load::Report& report);
 
-// The figures of two runs side by side, with a verdict for each.
-std::string FormatComparison(const load::Comparison& comparison);
+// The figures of two runs side by side, with a verdict for each: the headline
+// figures, or all of them.
+std::string FormatComparison(const load::Comparison& comparison, bool all);
 
 }  // namespace locus::client

@@ -184,15 +184,18 @@ class OutputTest(LoadTest):
     def test_text_report(self):
         text = self.ok(*SHORT, "--rate", "100")
         self.assertIn("/locus.v1.EncodingService/Encode on " + self.server, text)
-        self.assertIn("100/s constant for 0.3s, 1 connection, requests of ", text)
-        self.assertRegex(text, r"(?m)^ +CALLS +MEAN +P50 +P75 +P90 +P95 +P99 +P99.9 +P99.99 +MAX$")
+        self.assertRegex(text, r"(?m), requests of \d+ B\n100/s constant for 0.3s, 1 connection$")
+        self.assertRegex(text, r"(?m)^ +CALLS +MEAN +P50 +P90 +P99 +P99.9 +P99.99 +MAX$")
+        # 30 calls are too few for p99.9.
+        self.assertRegex(text, r"(?m)^latency +30( +[\d.]+[mun]?s){4} +- +- +[\d.]+[mun]?s$")
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
         for name in ("latency", "service", "- queue", "- compute", "sent late"):
             self.assertRegex(text, rf"(?m)^{name} +30 ")
         self.assertRegex(text, r"(?m)^calls +30 OK$")
         self.assertRegex(text, r"(?m)^client +[\d.]+us of processor time per call; busiest thread")
 
     def test_file_extension_selects_the_format(self):
-        names = ("run.json", "run.csv", "run.prom", "run.txt")
+        names = ("run.json", "run.csv", "run.prom", "run.txt", "run.html")
         flags = [part for name in names for part in ("-o", self.path(name))]
         shown = self.ok(*SHORT, "--rate", "100", *flags)
         texts = {}
@@ -201,6 +204,9 @@ class OutputTest(LoadTest):
                 texts[name] = file.read()
         self.assertEqual(texts["run.txt"], shown)
         self.assertEqual(json.loads(texts["run.json"])["calls"]["ok"], 30)
+        self.assertIn("<h1>Load test: Encode</h1>", texts["run.html"])
+        self.assertIn('<th scope="row">OK</th><td class="n">30</td>', texts["run.html"])
+        self.assertIn(f"<code>locus load --server {self.server} ", texts["run.html"])
         rows = list(csv.DictReader(io.StringIO(texts["run.csv"])))
         self.assertEqual((rows[-1]["span"], rows[-1]["ok"]), ("all", "30"))
         self.assertIn('locus_load_calls_total{method="/locus.v1.EncodingService/Encode",'
@@ -253,8 +259,15 @@ class OutputTest(LoadTest):
         large = self.saved("large.json", "attend", "--length", "512", "--rate", "100")
         worse = self.fails(1, r"^locus: compute p50 is \S+% worse, above 100%\n$",
                            "compare", small, large, "--fail-above", "compute p50=100%")
-        self.assertRegex(worse.stdout, r"(?m)^compute p50 .* WORSE$")
+        self.assertNotIn("compute", worse.stdout)
+        self.assertRegex(run("compare", small, large, "--all").stdout,
+                         r"(?m)^compute p50 .* WORSE$")
         self.assertIn("the runs differ in method", worse.stdout)
+        page = self.path("compare.html")
+        self.assertEqual(run("compare", small, large, "-o", page).returncode, 0)
+        with open(page, encoding="utf-8") as file:
+            self.assertIn("before latency", file.read())
+        self.fails(2, "must end in .html", "compare", small, large, "-o", self.path("compare.txt"))
         self.fails(2, "small.txt: is not a", "compare", small, self.saved("small.txt"))
         self.fails(2, "cannot read", "compare", small, "/nonexistent.json")
         self.fails(2, "p98=1%", "compare", small, small, "--fail-above", "p98=1%")

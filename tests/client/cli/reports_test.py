@@ -4,6 +4,7 @@ JavaScript. No texts overlap, nothing leaves the window, and every switch works.
 Usage: reports_test.py LOCUS SCREENSHOTS
 """
 
+import math
 import pathlib
 import subprocess
 import sys
@@ -47,9 +48,9 @@ class BrowserTest(unittest.TestCase):
                 self.assertEqual(result["requested"], [])
                 self.assertEqual(result["problems"], [])
 
-    def use(self, file, chart):
+    def use(self, file, chart, table, column):
         screenshot = pathlib.Path(SCREENSHOTS) / f"{file.stem}-hover.png"
-        seen = browser.run_script("use_page.mjs", screenshot, file, chart)
+        seen = browser.run_script("use_page.mjs", screenshot, file, chart, table, column)
         self.assertEqual(seen["problems"], [])
         self.assertEqual(seen["left"], [])
         self.assertNotEqual(seen["first"], seen["second"])
@@ -58,9 +59,11 @@ class BrowserTest(unittest.TestCase):
         self.assertTrue(downloads["svg"]["start"].startswith("<svg"))
         self.assertIn("<rect", downloads["svg"]["start"])
         self.assertTrue(downloads["csv"]["start"].startswith("series,x,value,low,high\n"))
-        self.assertEqual(seen["ascending"], sorted(seen["ascending"]))
-        self.assertEqual(seen["descending"], sorted(seen["ascending"], reverse=True))
-        self.assertGreater(seen["descending"][0], seen["descending"][-1])
+        # Missing numbers come first.
+        ascending = [-math.inf if value is None else value for value in seen["ascending"]]
+        self.assertEqual(ascending, sorted(ascending))
+        self.assertEqual(seen["descending"], list(reversed(seen["ascending"])))
+        self.assertGreater(len(set(ascending)), 2)
         return seen
 
 
@@ -79,7 +82,7 @@ class EvaluationReportTest(BrowserTest):
         self.check_layout(self.folder / "report-text.html", self.folder / "report-pattern.html")
 
     def test_charts_can_be_used(self):
-        seen = self.use(self.folder / "report-text.html", "chart-nll")
+        seen = self.use(self.folder / "report-text.html", "chart-nll", "overview", 1)
         self.assertEqual(seen["hover"][0], "256 tokens")
         self.assertEqual(len(seen["hover"]), 4)
         self.assertRegex(" ".join(seen["hover"]), r"alibi \D*[\d.]+ \([\d.]+ to [\d.]+\)")
@@ -98,6 +101,39 @@ class EvaluationReportTest(BrowserTest):
         self.assertEqual(seen["seeds"], 2 * 3 * 4)
         self.assertEqual(seen["downloads"]["csv"]["name"], "nll.csv")
         self.assertIn(',32,', seen["downloads"]["csv"]["start"])
+
+
+class LoadReportTest(BrowserTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        before, after = cls.folder / "before.json", cls.folder / "after.json"
+        short = ("--warm-up", "200ms", "--duration", "3s", "-q")
+        locus("load", "--rate", "100", *short, "-o", before, "-o", cls.folder / "load.html")
+        locus("load", "--rate", "200", *short, "-o", after)
+        locus("load", "compare", before, after, "-o", cls.folder / "load-compare.html")
+        locus("load", "--slo", "p99=2s", "--rate", "20", "--max-rate", "80", "--warm-up", "0",
+              "--duration", "200ms", "-q", "-o", cls.folder / "load-search.html")
+
+    def test_layout(self):
+        self.check_layout(*(self.folder / f"load{name}.html"
+                            for name in ("", "-compare", "-search")))
+
+    def test_charts_can_be_used(self):
+        seen = self.use(self.folder / "load.html", "chart-latency", "times", 2)
+        self.assertEqual(len(seen["hover"]), 4)
+        self.assertIn("max", seen["hover"][1])
+        self.assertEqual(seen["labels"][0], "milliseconds")
+        self.assertEqual(seen["logLabels"][0], "milliseconds, log")
+        self.assertEqual(seen["lines"][1], 3)
+        self.assertEqual(seen["linesWithoutFirst"][1], 2)
+
+    def test_comparison_overlays_both_runs(self):
+        seen = self.use(self.folder / "load-compare.html", "chart-percentiles", "headline",
+                        1)
+        self.assertRegex(seen["hover"][0], r"^9[\d.]+ % percentile$")
+        self.assertEqual(sorted(row.split()[0] for row in seen["hover"][1:2]), ["after"])
+        self.assertEqual(seen["lines"], [2, 4, 2, 2])
 
 
 class FaultsTest(BrowserTest):

@@ -51,7 +51,7 @@ TEST(MeasurementWarningsTest, AttributesCallsDelayedByMaxInFlightToServer) {
   for (int i = 0; i < 20; ++i) {
     result.statistics.Add({.started = 5000000, .ended = 7000000});
   }
-  result.held_back = 20;
+  result.delayed = 20;
   EXPECT_THAT(MeasurementWarnings(result),
               ElementsAre(HasSubstr("the server does not keep up")));
 }

@@ -50,13 +50,15 @@ TEST(CompareTest, TwiceAsFastIsBetter) {
   EXPECT_EQ(Figure(comparison, "p99").verdict, Verdict::kBetter);
 }
 
-TEST(CompareTest, SamplesOfOneDistributionAreSame) {
+TEST(CompareTest, SamplesOfOneDistributionDoNotDiffer) {
   int differ = 0;
   for (int seed = 0; seed < 40; ++seed) {
     const Comparison comparison = Compare(Exponential(1e6, 3000, 2 * seed),
                                           Exponential(1e6, 3000, 2 * seed + 1));
-    differ += Figure(comparison, "p99").verdict != Verdict::kSame;
-    differ += Figure(comparison, "mean").verdict != Verdict::kSame;
+    for (const char* name : {"p99", "mean"}) {
+      const Verdict verdict = Figure(comparison, name).verdict;
+      differ += verdict == Verdict::kBetter || verdict == Verdict::kWorse;
+    }
   }
   // Requiring that two 95 % intervals do not overlap is stricter than a test at
   // the 5 % level.
@@ -66,7 +68,29 @@ TEST(CompareTest, SamplesOfOneDistributionAreSame) {
 TEST(CompareTest, FewCallsAreNotSignificant) {
   const Comparison comparison =
       Compare(Exponential(1e6, 20, 1), Exponential(1.2e6, 20, 2));
-  EXPECT_EQ(Figure(comparison, "p99.99").verdict, Verdict::kSame);
+  EXPECT_EQ(Figure(comparison, "p99.99").verdict, Verdict::kTooFewCalls);
+  EXPECT_EQ(Figure(comparison, "p99").verdict, Verdict::kUncertain);
+}
+
+TEST(CompareTest, LargeDifferencesWithinTheIntervalsAreNotCalledSame) {
+  const Comparison same =
+      Compare(Exponential(1e6, 1000, 1), Exponential(1e6, 1000, 1));
+  EXPECT_EQ(Figure(same, "p99").verdict, Verdict::kSame);
+  const Comparison uncertain =
+      Compare(Exponential(1e6, 50, 1), Exponential(1.3e6, 50, 1));
+  EXPECT_NEAR(Figure(uncertain, "p99").Growth(), 0.3, 0.01);
+  EXPECT_EQ(Figure(uncertain, "p99").verdict, Verdict::kUncertain);
+}
+
+TEST(CompareTest, HasSixHeadlineFigures) {
+  std::vector<std::string> names;
+  const Comparison comparison =
+      Compare(Exponential(1e6, 100, 1), Exponential(1e6, 100, 2));
+  for (const ComparedFigure& figure : comparison.figures) {
+    if (figure.headline) names.push_back(figure.name);
+  }
+  EXPECT_THAT(names, ElementsAre("throughput", "errors", "mean", "p50", "p99",
+                                 "p99.9"));
 }
 
 TEST(CompareTest, OmitsTimesMissingFromOneRun) {

@@ -74,14 +74,19 @@ TEST(JsonReportTest, ContainsEveryFigure) {
 
 TEST(JsonReportTest, ContainsSearch) {
   Report report = SomeReport();
-  report.search = {
-      .slos = {"p99=5ms"},
-      .trials = {{.rate = 100, .throughput = 99, .meets_slos = true},
-                 {.rate = 200, .violations = {"p99 is 7ms"}}},
-      .best = 100};
+  report.search = {.slos = {"p99=5ms"},
+                   .trials = {{.rate = 100,
+                               .throughput = 99,
+                               .meets_slos = true,
+                               .measured = {4e6}},
+                              {.rate = 200, .violations = {"p99 is 7ms"}}},
+                   .best = 100};
   const auto json = nlohmann::json::parse(JsonReport(report));
   EXPECT_EQ(json["search"]["best_rate"], 100);
   EXPECT_EQ(json["search"]["trials"][1]["violations"][0], "p99 is 7ms");
+  EXPECT_EQ(json["search"]["trials"][0]["measured"][0], 4e6);
+  EXPECT_EQ(json["search"]["trials"][0]["meets_slos"], true);
+  EXPECT_EQ(json["search"]["slos"][0], "p99=5ms");
   report.search->best.reset();
   EXPECT_TRUE(nlohmann::json::parse(JsonReport(report))["search"]["best_rate"]
                   .is_null());
@@ -93,7 +98,7 @@ TEST(JsonReportTest, ParsesItsOwnOutput) {
   ASSERT_TRUE(after.ok()) << after.status();
   EXPECT_EQ(after->setup.load, before.setup.load);
   EXPECT_EQ(after->Throughput(), before.Throughput());
-  EXPECT_EQ(after->ErrorShare(), before.ErrorShare());
+  EXPECT_EQ(after->ErrorRatio(), before.ErrorRatio());
   EXPECT_EQ(after->statistics.by_code, before.statistics.by_code);
   EXPECT_EQ(after->cost.calls, before.cost.calls);
   for (const NamedPercentile& percentile : kPercentiles) {
@@ -101,6 +106,36 @@ TEST(JsonReportTest, ParsesItsOwnOutput) {
               before.statistics.latency.Percentile(percentile.percent));
   }
   EXPECT_EQ(after->statistics.service.mean(), before.statistics.service.mean());
+}
+
+TEST(JsonReportTest, ParsesTimelineAndCommand) {
+  Report report = SomeReport();
+  report.result.setup.command = "locus load --rate 500";
+  const auto after = ParseJsonReport(JsonReport(report));
+  ASSERT_TRUE(after.ok()) << after.status();
+  EXPECT_EQ(after->setup.command, "locus load --rate 500");
+  ASSERT_THAT(after->timeline, SizeIs(2));
+  EXPECT_EQ(after->timeline[1].to_seconds, 2.5);
+  EXPECT_EQ(after->timeline[1].ok, 600);
+  EXPECT_EQ(after->timeline[1].p50, 500000);
+}
+
+TEST(JsonReportTest, NamesCountsAndRatios) {
+  Report report = SomeReport();
+  report.result.delayed = 3;
+  report.result.suppressed = 4;
+  const auto json = nlohmann::json::parse(JsonReport(report));
+  EXPECT_EQ(json["calls"]["delayed"], 3);
+  EXPECT_EQ(json["calls"]["suppressed"], 4);
+  EXPECT_NEAR(json["error_ratio"], 2.0 / 1002, 1e-12);
+}
+
+TEST(PercentileTest, HighPercentilesNeedTenCallsBeyondThem) {
+  EXPECT_TRUE(HasEnoughCalls(99, 1));
+  EXPECT_FALSE(HasEnoughCalls(99.9, 9999));
+  EXPECT_TRUE(HasEnoughCalls(99.9, 10000));
+  EXPECT_FALSE(HasEnoughCalls(99.99, 99999));
+  EXPECT_TRUE(HasEnoughCalls(99.99, 100000));
 }
 
 TEST(JsonReportTest, RejectsOtherJson) {

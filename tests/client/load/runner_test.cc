@@ -177,7 +177,7 @@ TEST(RunLoadTest, LatencyOfCallsDelayedByMaxInFlightCountsFromDueTime) {
   const Result result = RunLoad(options);
   EXPECT_GE(CountAbove(result.statistics.latency, 100 * kMilli), 35);
   EXPECT_LE(CountAbove(result.statistics.service, 100 * kMilli), 5);
-  EXPECT_GE(result.held_back, 1);
+  EXPECT_GE(result.delayed, 1);
 }
 
 // A closed loop sees the stall in one call only (coordinated omission).
@@ -237,7 +237,7 @@ TEST(RunLoadTest, CountsStatuses) {
   const Result result = RunLoad(options);
   EXPECT_EQ(result.statistics.ok_count(), 80);
   EXPECT_EQ(result.statistics.by_code[14], 20);
-  EXPECT_DOUBLE_EQ(result.ErrorShare(), 0.2);
+  EXPECT_DOUBLE_EQ(result.ErrorRatio(), 0.2);
   EXPECT_EQ(server.calls(), 100) << "failed calls must not be retried";
 }
 
@@ -249,10 +249,10 @@ TEST(RunLoadTest, HonoursPushbackOnRequest) {
   FakeEncoding server(reject);
   RunOptions options = Options(server, 2);
   SetRate(100, 1, &options);
-  options.heed_pushback = true;
+  options.respect_pushback = true;
   const Result result = RunLoad(options);
   EXPECT_EQ(result.statistics.by_code[14], 100);
-  EXPECT_EQ(server.calls() + result.withheld, 100);
+  EXPECT_EQ(server.calls() + result.suppressed, 100);
   // At least one call per connection, plus calls sent before its response
   // arrived.
   EXPECT_GE(server.calls(), 2);
@@ -268,7 +268,7 @@ TEST(RunLoadTest, IgnoresPushbackByDefault) {
   SetRate(100, 0.5, &options);
   const Result result = RunLoad(options);
   EXPECT_EQ(server.calls(), 50);
-  EXPECT_EQ(result.withheld, 0);
+  EXPECT_EQ(result.suppressed, 0);
 }
 
 TEST(RunLoadTest, ReadsServerTimesFromTrailers) {
@@ -323,8 +323,7 @@ TEST(RunLoadTest, LimitsCallsInFlightAndReportsUnsentCalls) {
   options.max_in_flight = 3;
   SetRate(100, 0.2, &options);
   const Result result = RunLoad(options);
-  EXPECT_EQ(result.held_back, 1)
-      << "the fourth call waits until the run is over";
+  EXPECT_EQ(result.delayed, 1) << "the fourth call waits until the run is over";
   EXPECT_EQ(server.calls(), 4);
   EXPECT_EQ(result.unsent, 16);
 }

@@ -83,6 +83,38 @@ TEST(HtmlReportTest, PrefersTheVerdictToTheReason) {
                               "--steps 900.</p>"));
 }
 
+TEST(HtmlReportTest, ShowsLossesEffectiveLengthsSpreadsAndAnswers) {
+  const auto manifest = ParseManifest(absl::StrReplaceAll(
+      ManifestText(),
+      {{"\"partial\": false",
+        "\"partial\": false, \"training_curves\": [{\"scheme\": \"rope\", "
+        "\"seed\": 2, \"steps\": [10, 20], \"losses\": [3.5, 2.5]}], "
+        "\"effective_lengths\": [{\"scheme\": \"rope\", \"metric\": \"nll\", "
+        "\"length\": 128, \"ci_low\": 64, \"ci_high\": 512, \"threshold\": "
+        "0.1}], \"spreads\": [{\"scheme\": \"rope\", \"eval_length\": 64, "
+        "\"metric\": \"nll\", \"min\": 1.25, \"q25\": 2, \"median\": 3, "
+        "\"q75\": 4, \"max\": 5, \"share_above_95\": 0.6667}], "
+        "\"ordering_answers\": [{\"scheme\": \"rope\", \"values\": [3, 1, 4], "
+        "\"probability\": 0.25, \"ci_low\": 0.125, \"ci_high\": 0.5, "
+        "\"count\": 3}]"}}));
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  const std::string html = MakeReport(*manifest);
+  EXPECT_THAT(html, HasSubstr("\"points\":[[10.0,3.5],[20.0,2.5]]"));
+  EXPECT_THAT(html, HasSubstr(">512 or more</td>"));
+  EXPECT_THAT(html, HasSubstr("stays within 10 % of its value at 64 tokens"));
+  EXPECT_THAT(html, HasSubstr("<td class=\"n\">1.25</td>"));
+  EXPECT_THAT(html, HasSubstr(">2 of 3</td>"));
+  EXPECT_THAT(html, HasSubstr("<th scope=\"row\">3, 1, 4</th>"));
+}
+
+TEST(HtmlReportTest, OldManifestsHaveNoEmptySections) {
+  const std::string html = MakeReport(*ParseManifest(ManifestText()));
+  EXPECT_THAT(html, Not(HasSubstr("Training losses")));
+  EXPECT_THAT(html, Not(HasSubstr("Effective length")));
+  EXPECT_THAT(html, Not(HasSubstr("Spread of")));
+  EXPECT_THAT(html, Not(HasSubstr("Questions to")));
+}
+
 TEST(HtmlReportTest, PatternModeHasNoWinner) {
   const auto manifest = ParseManifest(absl::StrReplaceAll(
       ManifestText(),

@@ -1,10 +1,11 @@
-// use_page.mjs TOOLS SCREENSHOT FILE.html CHART: uses the first chart of a report as a reader does,
-// with the pointer, the keyboard and every button, and prints what the page showed as JSON. CHART is
-// the id of a figure. Writes a screenshot with the values under the pointer.
+// use_page.mjs TOOLS SCREENSHOT FILE.html CHART TABLE COLUMN: uses a chart and a table of a report as
+// a reader does, with the pointer, the keyboard and every button, and prints what the page showed as
+// JSON. CHART is the id of a figure; TABLE is the id of a table, which is sorted by COLUMN. Writes a
+// screenshot with the values under the pointer.
 import { readFileSync } from "node:fs";
 import { closePage, openFile, startBrowser } from "./browser.mjs";
 
-const [tools, screenshot, file, id] = process.argv.slice(2);
+const [tools, screenshot, file, id, tableId, tableColumn] = process.argv.slice(2);
 const browser = await startBrowser(tools);
 const page = await openFile(browser, file, { width: 1000 });
 const figure = page.locator(`#${id}`);
@@ -78,13 +79,13 @@ for (const kind of ["png", "svg", "csv"]) {
                            start: bytes.subarray(0, 400).toString("latin1") };
 }
 
-// Sorts the first table by its second column, in both directions.
-const table = page.locator("table.sort").first();
-const column = () => table.locator("tbody tr").evaluateAll((rows) => rows.map((row) =>
-  parseFloat(row.cells[1].title || row.cells[1].innerText)));
-await table.locator("thead th").nth(1).click();
+// Sorts a table in both directions.
+const table = page.locator(`#${tableId}`);
+const column = () => table.locator("tbody tr").evaluateAll((rows, index) => rows.map((row) =>
+  parseFloat(row.cells[index].title || row.cells[index].innerText)), Number(tableColumn));
+await table.locator("thead th").nth(Number(tableColumn)).click();
 seen.ascending = await column();
-await table.locator("thead th").nth(1).click();
+await table.locator("thead th").nth(Number(tableColumn)).click();
 seen.descending = await column();
 
 seen.problems = page.problems;
