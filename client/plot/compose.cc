@@ -4,13 +4,9 @@
 #include <utility>
 
 #include "client/plot/frame.h"
-#include "client/plot/text.h"
-#include "client/plot/theme.h"
 
 namespace locus::client::plot {
 namespace {
-
-constexpr double kLegendSize = 12;
 
 Point Shifted(Point point, Point by) {
   return {point.x + by.x, point.y + by.y};
@@ -38,34 +34,6 @@ std::vector<double> Starts(double first, const std::vector<double>& sizes) {
   std::vector<double> starts = {first};
   for (const double size : sizes) starts.push_back(starts.back() + size);
   return starts;
-}
-
-// Adds the legend at the top left. Returns the y coordinate below it.
-double AddLegend(const std::vector<LegendEntry>& legend, double width, double y,
-                 std::vector<Shape>& shapes) {
-  if (legend.empty()) return y;
-  constexpr double kSample = 26;
-  double x = kChartMargin;
-  y += kLegendSize;
-  for (const LegendEntry& entry : legend) {
-    const std::string name =
-        Ellipsized(entry.name, kLegendSize, width - 2 * kChartMargin - kSample);
-    const double extent = kSample + 6 + TextWidth(name, kLegendSize) + 16;
-    if (x > kChartMargin && x + extent > width - kChartMargin) {
-      x = kChartMargin;
-      y += kLegendSize + 6;
-    }
-    shapes.emplace_back(Path{.points = {{x, y - 4}, {x + kSample, y - 4}},
-                             .style = {.stroke = SeriesRole(entry.series),
-                                       .stroke_width = 2.2,
-                                       .dashes = SeriesDashes(entry.series)}});
-    shapes.emplace_back(Text{.at = {x + kSample + 6, y},
-                             .text = name,
-                             .size = kLegendSize,
-                             .color = SeriesRole(entry.series)});
-    x += extent;
-  }
-  return y + 8;
 }
 
 }  // namespace
@@ -100,7 +68,11 @@ Scene Compose(const Figure& figure) {
   Scene scene{.width = std::max(420.0, lefts.back()),
               .title = figure.title,
               .description = figure.description};
-  double top = AddHeading(figure.title, figure.note, scene.width, scene.shapes);
+  // Figures within figures have no heading.
+  double top =
+      figure.title.empty() && figure.note.empty()
+          ? 0
+          : AddHeading(figure.title, figure.note, scene.width, scene.shapes);
   top = AddLegend(figure.legend, scene.width, top, scene.shapes);
   const std::vector<double> tops = Starts(top, heights);
   for (int i = 0; i < count; ++i) {

@@ -4,15 +4,10 @@
 #include <string>
 #include <vector>
 
+#include "client/plot/legend.h"
 #include "client/plot/scene.h"
 
 namespace locus::client::plot {
-
-// A name and the colour, dashes and marker of its curves.
-struct LegendEntry {
-  std::string name;
-  int series = 0;
-};
 
 struct Figure {
   std::string title;

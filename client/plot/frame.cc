@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_split.h"
 #include "client/plot/text.h"
 
 namespace locus::client::plot {
@@ -61,6 +62,7 @@ void AddXAxis(const std::vector<double>& ticks,
 
 double AddHeading(const std::string& title, const std::string& note,
                   double width, std::vector<Shape>& shapes, double title_size) {
+  if (title.empty() && note.empty()) return 8;
   double y = kChartMargin;
   // Bold letters are wider.
   for (const std::string& line :
@@ -72,14 +74,16 @@ double AddHeading(const std::string& title, const std::string& note,
                              .bold = true});
     y += 4;
   }
-  for (const std::string& line :
-       WrapWords(note, kNoteSize, width - 2 * kChartMargin)) {
-    y += kNoteSize + 2;
-    shapes.emplace_back(Text{.at = {kChartMargin, y},
-                             .text = line,
-                             .size = kNoteSize,
-                             .color = Role::kQuiet});
-    y += 2;
+  for (const absl::string_view paragraph : absl::StrSplit(note, '\n')) {
+    for (const std::string& line :
+         WrapWords(paragraph, kNoteSize, width - 2 * kChartMargin)) {
+      y += kNoteSize + 2;
+      shapes.emplace_back(Text{.at = {kChartMargin, y},
+                               .text = line,
+                               .size = kNoteSize,
+                               .color = Role::kQuiet});
+      y += 2;
+    }
   }
   return y + 8;
 }

@@ -54,8 +54,9 @@ struct Frame {
 
 Frame MakeFrame(const FrameOptions& options);
 
-// Adds the title and the note at the top left of a chart to `shapes`. Returns
-// the y coordinate below them.
+// Adds the title and the note at the top left of a chart to `shapes`. Long
+// lines are wrapped, and a line break in the note is kept. Returns the y
+// coordinate below them.
 double AddHeading(const std::string& title, const std::string& note,
                   double width, std::vector<Shape>& shapes,
                   double title_size = kTitleSize);

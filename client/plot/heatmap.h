@@ -54,6 +54,9 @@ struct HeatmapGrid {
   std::vector<std::string> row_words = {};
   std::vector<std::string> column_words = {};
   double title_size = kTitleSize;
+  // Width of the panels with numbers; 0 chooses it from the number of panels
+  // per row.
+  double panel_width = 0;
 };
 
 Scene DrawHeatmaps(const HeatmapGrid& grid);

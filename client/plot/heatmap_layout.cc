@@ -66,6 +66,7 @@ void SizeByNumbers(const HeatmapGrid& grid, HeatmapLayout& layout) {
   layout.panel_width = grid.panels_per_row <= 4
                            ? kWidths[index]
                            : 720.0 / grid.panels_per_row - 12;
+  if (grid.panel_width > 0) layout.panel_width = grid.panel_width;
   const Heatmap& panel = grid.panels.front();
   const double ratio = static_cast<double>(panel.rows) /
                        static_cast<double>(std::max<int64_t>(panel.columns, 1));

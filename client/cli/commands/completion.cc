@@ -8,7 +8,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/command.h"
-#include "client/cli/requests/scheme_text.h"
+#include "client/cli/requests/scheme_names.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/command_tree.h"
 #include "server/base/version.h"

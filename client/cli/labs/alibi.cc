@@ -10,7 +10,7 @@
 #include "client/base/status_macros.h"
 #include "client/cli/labs/alibi_text.h"
 #include "client/cli/labs/lab_calls.h"
-#include "client/cli/render/encoding_charts.h"
+#include "client/cli/render/bias_charts.h"
 #include "client/cli/render/table.h"
 #include "locus/client/tensor.h"
 

@@ -80,8 +80,11 @@ class WeightMap {
     return ElementAt(weights_, offset_ + row * columns_ + column);
   }
 
+  // The space between labels and cells. Cells without colour begin with one.
+  static int Gap() { return OutputHasColor() ? 1 : 0; }
+
   int64_t TotalWidth(int64_t cell_width) const {
-    return label_width_ + columns_ * cell_width;
+    return label_width_ + Gap() + columns_ * cell_width;
   }
 
   static std::string Label(const std::function<std::string(int64_t)>& label,
@@ -100,17 +103,19 @@ class WeightMap {
     return kShades[level - std::begin(kShadeFrom)];
   }
 
+  // A weight of zero has no background, so that hidden keys look empty.
   std::string Colored(double weight, absl::string_view text) const {
+    if (weight == 0) return Dim(text);
     return OnBackground(
         plot::ColorAt(plot::ColorMap::kSequential,
                       std::sqrt(std::max(0.0, ShareOfLargest(weight)))),
         text);
   }
 
-  // A row label, a space, and cells of `cell_width` columns. A cell ends with
-  // its shade; with colour, it has a space on either side instead.
+  // A row label, and cells of `cell_width` columns with a space before them and
+  // the shade after them; with colour, a space on either side.
   std::string FormatNumbers(int decimals, int cell_width) const {
-    std::string text(label_width_, ' ');
+    std::string text(label_width_ + Gap(), ' ');
     for (int64_t column = 0; column < columns_; ++column) {
       const std::string label =
           Shortened(Label(table_.column_label, column), cell_width);
@@ -118,7 +123,7 @@ class WeightMap {
     }
     text = absl::StrCat(absl::StripTrailingAsciiWhitespace(text), "\n");
     for (int64_t row = 0; row < rows_; ++row) {
-      std::string line = RowLabel(row);
+      std::string line = absl::StrCat(RowLabel(row), std::string(Gap(), ' '));
       for (int64_t column = 0; column < columns_; ++column) {
         const double weight = At(row, column);
         const std::string number =

@@ -20,6 +20,10 @@ bool IsFile(const OptionNode& option) {
                    option.value) != std::end(kFileTypes);
 }
 
+// Stands for configuration files in a list of choices. Arguments that are
+// schemes can be such files too.
+constexpr char kConfigurations[] = "<config.json>";
+
 // The values of a flag or argument, separated by spaces; empty if unknown.
 std::string ChoicesOf(const OptionNode& option, const TypeChoices& types) {
   const auto type = types.find(option.value);
@@ -77,7 +81,11 @@ void AppendBash(const CommandNode& command, const std::string& path,
       if (IsFile(option)) {
         with_file.push_back(key);
       } else if (!choices.empty()) {
-        AppendChoices(path, {key}, choices, out);
+        const bool is_scheme = option.value == "SCHEME";
+        AppendChoices(path, {key},
+                      absl::StrCat(choices, is_scheme ? " " : "",
+                                   is_scheme ? kConfigurations : ""),
+                      out);
       }
       continue;
     }
@@ -157,8 +165,12 @@ _NAME() {
     compopt -o filenames
     IFS=$'\n'
     COMPREPLY=($(compgen -f -- "$current"))
-  elif [[ $choices ]]; then
-    COMPREPLY=($(compgen -W "$choices" -- "$current"))
+  else
+    COMPREPLY=($(compgen -W "${choices/<config.json>/}" -- "$current"))
+    if [[ $choices == *"<config.json>"* ]]; then
+      IFS=$'\n'
+      COMPREPLY+=($(compgen -f -X '!*.json' -- "$current"))
+    fi
   fi
 }
 complete -F _NAME NAME
@@ -248,11 +260,15 @@ std::string CompletionScript(const CommandNode& tree, const TypeChoices& types,
                              const std::string& shell) {
   if (shell == "fish") return Fish(tree, types);
   if (shell == "bash") return Bash(tree, types);
-  // zsh runs the bash script through bashcompinit, which has no compopt.
-  return absl::StrCat(
-      "#compdef ", tree.name, "\nautoload -U +X bashcompinit && bashcompinit\n",
-      absl::StrReplaceAll(Bash(tree, types),
-                          {{"    compopt -o filenames\n", ""}}));
+  // zsh runs the bash script through bashcompinit, which has no compopt. On the
+  // first TAB, zsh loads this file as the body of _NAME, which must complete
+  // the word as well.
+  return absl::StrCat("#compdef ", tree.name,
+                      "\nautoload -U +X bashcompinit && bashcompinit\n",
+                      absl::StrReplaceAll(Bash(tree, types),
+                                          {{"    compopt -o filenames\n", ""}}),
+                      "[[ ${funcstack[1]} != _", tree.name,
+                      " ]] || _bash_complete -F _", tree.name, "\n");
 }
 
 }  // namespace locus::client

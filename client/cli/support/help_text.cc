@@ -62,7 +62,7 @@ std::string DescriptionOf(const OptionNode& option) {
   }
   if (!option.excludes.empty()) {
     facts.push_back(
-        absl::StrCat("not with ", absl::StrJoin(option.excludes, ", ")));
+        absl::StrCat("not with ", absl::StrJoin(option.excludes, " or ")));
   }
   if (!option.variable.empty()) {
     facts.push_back(absl::StrCat("variable ", option.variable));

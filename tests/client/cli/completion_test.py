@@ -106,6 +106,13 @@ class CompletionTest(unittest.TestCase):
         names = [scheme["name"] for scheme in json.loads(names)["schemes"]]
         self.assertEqual(self.complete("encode", "--scheme", ""), names)
 
+    def test_arguments_that_are_schemes_can_be_configurations(self):
+        with open(self.path("alpha.json"), "wb"):
+            pass
+        self.assertEqual(self.complete("encode", "al"), ["alibi", "alpha.json"])
+        self.assertEqual(self.complete("check", "rope", "alp"), ["alpha.json"])
+        self.assertEqual(self.complete("encode", "q"), [])
+
     def test_values_that_a_description_lists(self):
         for words, completed in ((("evaluate", "--task", "cop"), ["copy"]),
                                  (("plot", "wave"), ["waveforms"]),

@@ -1,4 +1,4 @@
-"""End-to-end tests of `locus check`, `evaluate` and `plot`.
+"""End-to-end tests of `locus check` and `evaluate`.
 
     evaluation_cli_test.py LOCUS FAKE_EVALUATION MANIFEST
 """
@@ -12,7 +12,6 @@ import pty
 import re
 import select
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -426,90 +425,6 @@ class ManifestTest(CliTest):
         self.ok("evaluate", "--from", other, "--out", self.path("out"))
         self.assertEqual(sorted(os.listdir(self.path("out"))),
                          ["manifest.json", "report.html", "surprise.svg"])
-
-
-class PlotTest(CliTest):
-    def svg(self, *arguments):
-        root = xml.etree.ElementTree.fromstring(self.ok("plot", *arguments, "--out", "-"))
-        self.assertEqual(root.tag, SVG + "svg")
-        return root
-
-    def texts(self, root):
-        return [text.text for text in root.iter(SVG + "text")]
-
-    def test_kinds(self):
-        for kind, scheme in (("heatmap", "sinusoidal"), ("heatmap", "learned"),
-                             ("similarity", "sinusoidal"), ("similarity", "rope"),
-                             ("waveforms", "sinusoidal"), ("waveforms", "rope"),
-                             ("bias", "alibi"), ("bias", "t5_bias")):
-            root = self.svg(kind, "--scheme", scheme, "--positions", "0:48")
-            self.assertTrue(root.find(SVG + "title").text)
-            self.assertTrue(root.find(SVG + "desc").text)
-
-    def test_waveforms_choose_distinct_channels(self):
-        for dim in ("7", "8", "16", "64"):
-            root = self.svg("waveforms", "--scheme", "sinusoidal", "--dim", dim,
-                            "--positions", "0:8")
-            labels = [text for text in self.texts(root) if text and "channel " in text]
-            self.assertEqual(len(set(labels)), 6, labels)
-
-    def test_heads_are_small_multiples(self):
-        texts = self.texts(self.svg("bias", "--scheme", "alibi", "--heads", "8"))
-        self.assertLessEqual({f"head {i}" for i in range(8)}, set(texts))
-
-    def test_tokens_and_title_are_escaped(self):
-        root = self.svg("attention", "--scheme", "rope", "--tokens", "<b> & \"quote\" \x01 été",
-                        "--title", "</title><x>")
-        texts = self.texts(root)
-        self.assertLessEqual({"<b>", "&", "\"quote\"", "été"}, set(texts))
-        self.assertEqual(root.find(SVG + "title").text, "</title><x>")
-
-    def test_png(self):
-        sizes = []
-        for theme in ("light", "dark"):
-            path = self.path(theme + ".png")
-            self.assertEqual(self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", path,
-                                     "--theme", theme), f"wrote {path}\n")
-            with open(path, "rb") as file:
-                content = file.read()
-            self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
-            sizes.append(struct.unpack(">II", content[16:24]))
-        self.assertEqual(sizes[0], sizes[1])
-
-    def test_theme(self):
-        fixed = self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", "-", "--theme", "dark")
-        self.assertNotIn("@media", fixed)
-        self.assertIn("@media", self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", "-"))
-
-    def test_inapplicable_kind_is_rejected_with_alternatives(self):
-        for kind, scheme, pattern in (
-                ("bias", "rope", "rope has no score bias; try similarity, waveforms or attention"),
-                ("heatmap", "alibi", "alibi has no table of position codes; try bias or attention"),
-                ("similarity", "none", "none has no position codes; try attention"),
-                ("waveforms", "t5_bias", "t5_bias has no position codes; try bias or attention")):
-            self.fails(2, pattern, "plot", kind, "--scheme", scheme, "--out", "-")
-
-    def test_default_file_is_named_by_scheme_and_kind(self):
-        self.assertEqual(self.ok("plot", "bias", "ALiBi", cwd=self.folder),
-                         "wrote alibi-bias.svg\n")
-        self.assertEqual(os.listdir(self.folder), ["alibi-bias.svg"])
-
-    def test_invalid_flags_are_rejected(self):
-        for pattern, arguments in (
-                ("there is no kind \"heatmpa\"; did you mean heatmap",
-                 ("heatmpa", "--scheme", "rope", "--out", "-")),
-                ("neither in .svg nor in .png", ("bias", "--scheme", "alibi", "--out", "x.gif")),
-                ("--tokens", ("attention", "--scheme", "rope", "--out", "-")),
-                ("--theme", ("bias", "--scheme", "alibi", "--out", "-", "--theme", "grey")),
-                ("--channels: 99", ("waveforms", "--scheme", "rope", "--channels", "1,99",
-                                    "--out", "-")),
-                ("too many", ("similarity", "--scheme", "rope", "--positions", "0:3000",
-                              "--out", "-"))):
-            self.fails(2, pattern, "plot", *arguments)
-
-    def test_unwritable_file_is_reported(self):
-        self.fails(1, "/nonexistent/x.svg: No such file", "plot", "bias", "--scheme", "alibi",
-                   "--out", "/nonexistent/x.svg")
 
 
 if __name__ == "__main__":

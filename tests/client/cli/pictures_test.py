@@ -1,9 +1,11 @@
-"""Opens the pictures of `locus plot` and `locus explain --plot` in Chromium, in light and dark mode:
-no two texts overlap, no text leaves the canvas, and nothing is fetched from the network.
+"""Opens the pictures of `locus plot` and `locus explain --plot` in Chromium: no two texts overlap, no
+text leaves the canvas, and nothing is fetched from the network. Screenshots show them in light and
+dark mode.
 
 Usage: pictures_test.py LOCUS SCREENSHOTS
 """
 
+import concurrent.futures
 import pathlib
 import subprocess
 import sys
@@ -18,12 +20,38 @@ LOCUS = None
 SCREENSHOTS = None
 
 # Arguments of `locus plot`, by the name of the picture.
+WORDS = ("the quick brown fox jumps over the lazy dog and then it runs away from the angry bear "
+         "again").split()
+YARN = "rope { yarn { factor: 4 } }"
+ALIBI = "alibi { symmetric: true }"
 PLOTS = {
-    "heatmap": ["heatmap", "--scheme", "sinusoidal", "--dim", "128"],
-    "similarity": ["similarity", "--scheme", "rope", "--positions", "0:256"],
-    "waveforms": ["waveforms", "--scheme", "sinusoidal", "--channels", "0,1,10,20,50"],
-    "bias_alibi": ["bias", "--scheme", "alibi { symmetric: true }", "--heads", "8"],
-    "attention": ["attention", "--scheme", "rope", "--tokens", "the cat sat on the mat"],
+    "heatmap": ["heatmap", "sinusoidal", "--dim", "128"],
+    "heatmap_list": ["heatmap", "sinusoidal", "--positions", "0,7,500,3,1000000007"],
+    "similarity": ["similarity", "rope", "--positions", "1000:1050"],
+    "similarity_two": ["similarity", "rope", "sinusoidal"],
+    "waveforms": ["waveforms", "sinusoidal", "--channels", "0,1,10,20,50"],
+    "waveforms_list": ["waveforms", "rope", "--positions", "0,7,500,3"],
+    "waveforms_two": ["waveforms", "rope", YARN],
+    "triptych": ["triptych", "sinusoidal", "--dim", "128", "--rows", "0:50", "--columns", "0:64"],
+    "decay": ["decay", "rope", "sinusoidal", YARN],
+    "wavelengths": ["wavelengths", "rope", YARN],
+    "clocks": ["clocks", "rope", "--dim", "128", "--trained", "2048", "--target", "8192"],
+    "bias_alibi": ["bias", ALIBI, "--heads", "8"],
+    "bias_alibi_causal": ["bias", "alibi", "--heads", "5", "--causal"],
+    "bias_kerple": ["bias", "kerple"],
+    "bias_list": ["bias", "t5_bias { bidirectional: true }", "--positions", "5,3,900"],
+    "bias_one_head": ["bias", "sandwich", "--heads", "1"],
+    "bias_two": ["bias", ALIBI, "fire"],
+    "attention": ["attention", "rope", "--tokens", "the cat sat on the mat"],
+    "attention_two": ["attention", "rope", ALIBI, "--tokens", "the cat sat on the mat"],
+    "attention_heads": ["attention", "rope", "--tokens", " ".join(WORDS), "--heads", "4"],
+    "attention_long": ["attention", "rope", "--tokens", " ".join(11 * WORDS), "--causal"],
+}
+# Arguments of `locus explain`.
+EXPLANATIONS = {
+    "explain_rope": ["--scheme", YARN, "--dim", "16"],
+    "explain_alibi": ["--scheme", "alibi"],
+    "explain_learned": ["--scheme", "learned"],
 }
 
 OVERLAPPING = """<svg xmlns="http://www.w3.org/2000/svg" width="100" height="40">
@@ -47,14 +75,19 @@ class PicturesTest(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def test_texts_neither_overlap_nor_leave_the_canvas(self):
-        files = []
+        commands = {}
         for name, arguments in PLOTS.items():
-            files.append(self.folder / f"{name}.svg")
-            locus("plot", *arguments, "--out", files[-1])
-        results = browser.run_script("check_svgs.mjs", SCREENSHOTS, *files)
-        self.assertEqual(len(results), 2 * len(files))
+            file = self.folder / f"{name}.svg"
+            commands[file] = ["plot", *arguments, "--out", file]
+        for name, arguments in EXPLANATIONS.items():
+            file = self.folder / f"{name}.svg"
+            commands[file] = ["explain", *arguments, "--plot", file]
+        with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
+            list(pool.map(lambda command: locus(*command), commands.values()))
+        results = browser.run_script("check_svgs.mjs", SCREENSHOTS, *commands, timeout=240)
+        self.assertEqual(len(results), len(commands))
         for result in results:
-            with self.subTest(picture=result["file"], theme=result["theme"]):
+            with self.subTest(picture=result["file"]):
                 self.assertGreater(result["count"], 3)
                 self.assertEqual(result["overlaps"], [])
                 self.assertEqual(result["outside"], [])

@@ -66,8 +66,10 @@ TEST(AttentionMapTest, ColorReplacesShades) {
       FormatAttentionMap(WordTable(), *MakeTensor<float>({1, 2}, {1, 0}));
   ASSERT_TRUE(SetColor("never").ok());
   EXPECT_THAT(text, Not(HasSubstr("█")));
+  EXPECT_THAT(text, HasSubstr("\nthe \x1b[38;5;16;48;"));
   EXPECT_THAT(text, HasSubstr("m 1.0000 \x1b[0m\x1b["));
-  EXPECT_THAT(text, HasSubstr("m 0.0000 \x1b[0m\n"));
+  // A weight of zero has no background.
+  EXPECT_THAT(text, HasSubstr("\x1b[0m\x1b[2m 0.0000 \x1b[0m\n"));
 }
 
 TEST(AttentionMapTest, NumbersGetShorterBeforeTheyAreLeftOut) {
