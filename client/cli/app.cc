@@ -28,6 +28,7 @@ constexpr char kFooter[] = R"(Examples:
   locus evaluate rope alibi --task copy
   locus plot heatmap sinusoidal --out table.svg
   locus explain config.json
+  locus compare rope rope:yarn.factor=4
   locus load --rate 2000 --duration 30s
 
 Without --server, commands use a server inside this process. Run `locus help
@@ -39,10 +40,10 @@ constexpr int kUsageExitCode = 2;
 
 // All commands, in the order of the help text.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes,  AddEncode,        AddAttend,  AddCheck,
-    AddEvaluate, AddPlot,          AddExplain, AddLab,
-    AddHfConfig, AddConvertLayout, AddLoad,    AddHealth,
-    AddVersion,  AddCompletion,    AddManual,  AddHelp};
+    AddSchemes,       AddEncode,  AddAttend,  AddCheck,   AddEvaluate,
+    AddPlot,          AddExplain, AddCompare, AddLab,     AddHfConfig,
+    AddConvertLayout, AddLoad,    AddHealth,  AddVersion, AddCompletion,
+    AddManual,        AddHelp};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;

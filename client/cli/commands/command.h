@@ -31,6 +31,7 @@ void AddCheck(CLI::App& app, Action& action);
 void AddEvaluate(CLI::App& app, Action& action);
 void AddPlot(CLI::App& app, Action& action);
 void AddExplain(CLI::App& app, Action& action);
+void AddCompare(CLI::App& app, Action& action);
 void AddLab(CLI::App& app, Action& action);
 void AddHfConfig(CLI::App& app, Action& action);
 void AddConvertLayout(CLI::App& app, Action& action);

@@ -26,12 +26,12 @@ namespace locus::client {
 namespace {
 
 constexpr char kExplainExamples[] = R"(Examples:
-  locus explain --scheme rope --dim 128 --trained 4096
-  locus explain --scheme 'rope { yarn { factor: 4 original_length: 4096 } }' \
-    --dim 128 --plot wavelengths.svg
-  locus explain --hf-config config.json
-  locus explain --scheme alibi --heads 8 --plot bias.svg
-  locus explain --scheme sinusoidal --dim 512 --trained 2048)";
+  locus explain rope --dim 128 --trained 4096
+  locus explain 'rope { yarn { factor: 4 original_length: 4096 } }' --dim 128 \
+    --plot wavelengths.svg
+  locus explain config.json
+  locus explain alibi --heads 8 --trained 1024 --target 4096 --plot bias.svg
+  locus explain sinusoidal --dim 512 --trained 2048)";
 
 // Target length of a bias relative to its trained length, unless --target is
 // given.
@@ -208,8 +208,13 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   if (!response.ok()) return WithFlagHint(response.status(), ExplainHints());
   CLIENT_ASSIGN_OR_RETURN(const Explanation explanation,
                           Explain(subject, *response));
+  const std::string note = SizesNote(
+      model, flags.dim > 0 || response->has_bias() ? 0 : model.head_dim,
+      flags.head_count > 0 || !response->has_bias() ? 0 : model.head_count);
   const std::string text =
-      flags.common.json ? JsonLine(explanation.json) : explanation.text;
+      flags.common.json
+          ? JsonLine(explanation.json)
+          : absl::StrCat(note, note.empty() ? "" : "\n\n", explanation.text);
   if (flags.plot.empty()) return Outcome{.text = text};
   CLIENT_ASSIGN_OR_RETURN(const std::string plot,
                           RenderPlot(flags, explanation.chart));

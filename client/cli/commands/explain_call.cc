@@ -3,14 +3,13 @@
 #include <vector>
 
 #include "client/base/status_macros.h"
-#include "client/cli/requests/scheme_flags.h"
 #include "locus/client/errors.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
 
 absl::StatusOr<v1::EncodeResponse> EncodeAtDefaultSize(
-    Client& client, v1::EncodeRequest& request) {
+    Client& client, v1::EncodeRequest& request, const SizeDefaults& defaults) {
   while (true) {
     absl::StatusOr<v1::EncodeResponse> response = client.Encode(request);
     const std::vector<FieldViolation> violations =
@@ -19,9 +18,9 @@ absl::StatusOr<v1::EncodeResponse> EncodeAtDefaultSize(
       return !violations.empty() && violations.front().field == field;
     };
     if (lacks("dim") && request.dim() == 0) {
-      request.set_dim(kDefaultDim);
+      request.set_dim(defaults.dim);
     } else if (lacks("head_count") && request.head_count() == 0) {
-      request.set_head_count(kDefaultBiasHeadCount);
+      request.set_head_count(defaults.head_count);
     } else {
       return response;
     }

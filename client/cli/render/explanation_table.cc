@@ -22,7 +22,7 @@ int64_t TableFacts::SafeLength() const {
 
 namespace {
 
-// What the policy does with positions past the table.
+// A sentence about the policy for positions past the table.
 std::string PolicySentence(const TableFacts& facts) {
   const std::string later =
       absl::StrCat("Positions from ", facts.table_length, " on ");

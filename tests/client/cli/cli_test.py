@@ -18,8 +18,9 @@ import time
 import unittest
 
 LOCUS, LOCUSD, VERSION = sys.argv[1:4]
-COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "hf-config",
-            "convert-layout", "load", "health", "version", "completion", "manual", "help")
+COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "compare",
+            "lab", "hf-config", "convert-layout", "load", "health", "version", "completion", "manual",
+            "help")
 # No server listens on this port.
 NOWHERE = "127.0.0.1:1"
 

@@ -198,6 +198,13 @@ class TrainedLabsTest(LabTest):
         for scheme in ("sinusoidal", "learned", "rope", "alibi"):
             self.assertGreater(accuracy[scheme]["4"]["mean"], 0.85)
         self.assertEqual(summary["winner"], "")
+        answers = summary["probability_of_sorted"]
+        self.assertEqual(set(answers), set(accuracy))
+        self.assertLess(answers["rope"]["[3, 1, 4, 2]"], 0.5)
+        self.assertGreater(answers["rope"]["[1, 2, 3, 4]"], 0.5)
+        # Without positions, both orders of the same numbers look alike.
+        self.assertAlmostEqual(answers["none"]["[3, 1, 4, 2]"],
+                               answers["none"]["[1, 2, 3, 4]"], places=5)
         self.assertIn("One seed gives no interval", printed)
 
     def test_failed_assertion_exits_with_1(self):
