@@ -11,7 +11,6 @@
 #include "client/cli/labs/alibi_text.h"
 #include "client/cli/labs/lab_calls.h"
 #include "client/cli/render/bias_charts.h"
-#include "client/cli/render/table.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -89,7 +88,7 @@ absl::StatusOr<std::vector<double>> SlopesPart(Client& client,
         {absl::StrCat(h + 1), absl::StrCat(paper[h]), absl::StrCat(course[h]),
          report.Format(alibi_text::kDistance, HalvingDistance(paper[h]))});
   }
-  report.Show(FormatRows(rows));
+  report.Show(PlainRows(rows));
   report.Assert(LargestDifference(paper, course) < 1e-12,
                 alibi_text::kEqualClaim,
                 TwoDigits(LargestDifference(paper, course)));

@@ -7,7 +7,6 @@
 #include "client/base/status_macros.h"
 #include "client/cli/labs/lab_calls.h"
 #include "client/cli/labs/ordering_text.h"
-#include "client/cli/render/table.h"
 #include "client/plot/line_chart.h"
 #include "client/report/charts.h"
 
@@ -130,7 +129,7 @@ void SayAnswers(const Manifest& manifest, LabReport& report) {
   }
   report.Heading(ordering_text::kAnswersHeading);
   report.Say(ordering_text::kAnswersSay, kTrainTokens);
-  report.Show(FormatRows(rows));
+  report.Show(PlainRows(rows));
   report.results()["probability_of_sorted"] = answers;
 }
 

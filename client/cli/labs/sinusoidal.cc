@@ -12,7 +12,6 @@
 #include "client/cli/labs/lab_calls.h"
 #include "client/cli/render/code_products.h"
 #include "client/cli/render/encoding_charts.h"
-#include "client/cli/render/table.h"
 
 namespace locus::client {
 namespace {
@@ -132,7 +131,7 @@ std::string ShiftRows(const ShiftMatrix& matrix, const LabReport& report) {
                                       block.block[row][1])});
     }
   }
-  return FormatRows(rows);
+  return PlainRows(rows);
 }
 
 absl::StatusOr<ShiftMatrix> ShiftOf(Client& client, int64_t dim,
@@ -168,7 +167,7 @@ absl::Status ShiftPart(int64_t dim, const DotProducts& dots, Client& client,
 
 absl::Status RunSinusoidal(const LabOptions& options, Client& client,
                            LabReport& report) {
-  const int64_t dim = options.dim.value_or(128);
+  CLIENT_ASSIGN_OR_RETURN(const int64_t dim, EvenDim(options, 128));
   CLIENT_RETURN_IF_ERROR(TablePart(dim, client, report));
   CLIENT_ASSIGN_OR_RETURN(const DotProducts dots, DotPart(client, report));
   return ShiftPart(dim, dots, client, report);
