@@ -1,4 +1,5 @@
-# Debian packages of the server and the client: cpack, or ./run package.
+# Debian packages of the server, the client and the Python package, and the wheel:
+# ./run package.
 include(GNUInstallDirs)
 # Packaging builds the packaged programs only, not every test.
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
@@ -48,6 +49,27 @@ install(FILES ${debian}/locusd.service DESTINATION lib/systemd/system
 install(FILES ${debian}/locusd.default RENAME locusd DESTINATION /etc/default
         COMPONENT locusd)
 
+# The Python package, as a wheel in build/.../python and unpacked for cpack. It is
+# not part of the default build, because it needs setuptools.
+find_program(LOCUS_PYTHON3 python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(LOCUS_PYTHON3 python3)
+set(python_folder ${PROJECT_BINARY_DIR}/python)
+add_custom_target(locus_python_wheel
+  COMMAND ${CMAKE_COMMAND} -E rm -rf ${python_folder}
+  COMMAND ${LOCUS_PYTHON3} -B ${PROJECT_SOURCE_DIR}/client/python/build_wheel.py
+          ${python_folder} ${python_folder}/unpacked
+  VERBATIM)
+install(DIRECTORY ${python_folder}/unpacked/ COMPONENT python OPTIONAL
+        DESTINATION lib/python3/dist-packages
+        PATTERN WHEEL EXCLUDE PATTERN RECORD EXCLUDE PATTERN top_level.txt EXCLUDE)
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT python
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-locus)
+install(FILES ${PROJECT_SOURCE_DIR}/docs/python.md COMPONENT python
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-locus)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/docs/examples COMPONENT python
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/python3-locus
+        PATTERN __pycache__ EXCLUDE)
+
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_VENDOR "The Locus authors")
 set(CPACK_PACKAGE_CONTACT "The Locus authors <locus@localhost>")
@@ -58,7 +80,7 @@ set(CPACK_STRIP_FILES ON)
 set(CPACK_INSTALL_DEFAULT_DIRECTORY_PERMISSIONS
     OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE
     WORLD_READ WORLD_EXECUTE)
-set(CPACK_COMPONENTS_ALL locusd locus)
+set(CPACK_COMPONENTS_ALL locusd locus python)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -80,4 +102,16 @@ set(CPACK_DEBIAN_LOCUS_DESCRIPTION "Command line of positional encodings and att
  plots and load-tests.")
 # Charts contain text, and Pango needs a font for it.
 set(CPACK_DEBIAN_LOCUS_PACKAGE_DEPENDS "fonts-dejavu-core | fonts-freefont-ttf")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-locus)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_DESCRIPTION "Python client of positional encodings and attention
+ Calls a Locus server, or starts one: encodings, attention and evaluations with
+ numpy arrays, and checks of attention kernels in tests.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS
+    "python3 (>= 3.9), python3-grpcio, python3-protobuf, python3-numpy")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "locusd, locus")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_CONTROL_EXTRA
+    "${debian}/python/postinst;${debian}/python/prerm")
 include(CPack)

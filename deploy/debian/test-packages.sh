@@ -10,8 +10,8 @@ not_tested() { printf 'not tested: %s\n' "$*"; }
 pass() { printf 'ok: %s\n' "$*"; }
 die() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
 
-packages=(build/release/packages/locusd_*.deb build/release/packages/locus_*.deb)
-[[ -f ${packages[0]} && -f ${packages[1]} ]] || die "no packages; build them with ./run package"
+packages=(build/release/packages/{locusd,locus,python3-locus}_*.deb)
+[[ -f ${packages[0]} && -f ${packages[1]} && -f ${packages[2]} ]] || die "no packages; build them with ./run package"
 # shellcheck disable=SC2016  # expanded by apt
 mirror=$(apt-get indextargets --format '$(REPO_URI)|$(CODENAME)|$(COMPONENT)' |
   sed -n 's/|bookworm|main$//p' | head -n 1)
@@ -54,7 +54,7 @@ before=$(du -sm --one-file-system "$root" | cut -f1)
 install -D -m 644 --target-directory="$root/tmp" "${packages[@]}"
 inside apt-get -q -y update >/dev/null
 inside sh -c 'DEBIAN_FRONTEND=noninteractive apt-get -q -y --no-install-recommends install \
-  /tmp/locusd_*.deb /tmp/locus_*.deb' >"$root/tmp/apt.log" 2>&1 ||
+  /tmp/locusd_*.deb /tmp/locus_*.deb /tmp/python3-locus_*.deb' >"$root/tmp/apt.log" 2>&1 ||
   die "apt: $(tail -n 5 "$root/tmp/apt.log")"
 pass "installs on a clean root of $before MB, which grows to $(du -sm --one-file-system "$root" | cut -f1) MB"
 
@@ -73,6 +73,10 @@ pass "installs the unit, its environment file, manuals and completion"
 [[ $(inside dpkg-query -W -f '${Conffiles}' locusd) == *' /etc/default/locusd '* ]] ||
   die "/etc/default/locusd is not a conffile"
 pass "/etc/default/locusd is a conffile, so upgrades keep changes"
+
+python_client='import locus; client = locus.connect(); print(client.rope([7], dim=128)[0].shape)'
+[[ $(inside python3 -c "$python_client") == "(1, 64)" ]] || die "the Python package does not work"
+pass "the Python package starts a server and calls it"
 
 port=45051
 # Not through inside(), because its subshell would get the signals.
@@ -146,9 +150,9 @@ else
   not_tested "that systemd runs the unit: podman is not available"
 fi
 
-inside dpkg --purge locus locusd >/dev/null 2>&1 || die "the packages cannot be purged"
+inside dpkg --purge python3-locus locus locusd >/dev/null 2>&1 || die "the packages cannot be purged"
 left=$(cd "$root" && find . -xdev -iname '*locus*' ! -path './tmp/*' ! -path './var/cache/apt/*' \
   ! -path './var/lib/apt/*')
 [[ ! $left ]] || die "purging leaves files behind: $left"
-! inside dpkg-query -W locus locusd 2>/dev/null | grep . || die "dpkg still lists the packages"
+! inside dpkg-query -W python3-locus locus locusd 2>/dev/null | grep . || die "dpkg still lists the packages"
 pass "purging leaves no file behind"

@@ -7,10 +7,10 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/commands/compare_call.h"
+#include "client/cli/commands/explain_call.h"
 #include "client/cli/render/comparison.h"
 #include "client/cli/render/json.h"
 #include "client/cli/requests/scheme_flags.h"
@@ -18,8 +18,6 @@
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 #include "client/cli/support/terminal.h"
-#include "client/io/file.h"
-#include "client/plot/render_file.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -46,26 +44,8 @@ struct CompareFlags {
   CompareRequest request;
   bool all = false;
   std::string out;
-  std::string theme = "auto";
+  std::string theme;
 };
-
-// The format and theme of the picture. Unset if none is wanted.
-struct PictureStyle {
-  plot::Format format = plot::Format::kSvg;
-  plot::Theme theme = plot::Theme::kAuto;
-};
-
-absl::StatusOr<PictureStyle> ReadPictureStyle(const CompareFlags& flags) {
-  PictureStyle style;
-  const auto theme = plot::ParseTheme(flags.theme);
-  if (!theme.ok()) return AsUsage(theme.status(), "--theme");
-  style.theme = *theme;
-  if (flags.out.empty()) return style;
-  const auto format = plot::FormatOfPath(flags.out);
-  if (!format.ok()) return AsUsage(format.status(), "--out");
-  style.format = *format;
-  return style;
-}
 
 absl::StatusOr<CompareRequest> MakeRequest(const CompareFlags& flags) {
   const size_t count = flags.schemes.size() + flags.configs.size();
@@ -108,7 +88,9 @@ FlagHints CompareHints() {
 }
 
 absl::StatusOr<Outcome> Run(const CompareFlags& flags) {
-  CLIENT_ASSIGN_OR_RETURN(const PictureStyle style, ReadPictureStyle(flags));
+  CLIENT_ASSIGN_OR_RETURN(
+      const PictureFile picture,
+      ReadOptionalPicture(flags.out, flags.theme, "--out", flags.common.json));
   CLIENT_ASSIGN_OR_RETURN(const CompareRequest request, MakeRequest(flags));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const absl::StatusOr<Comparison> comparison =
@@ -124,16 +106,7 @@ absl::StatusOr<Outcome> Run(const CompareFlags& flags) {
   if (flags.out.empty()) return Outcome{.text = text};
   const absl::StatusOr<plot::LineChart> chart = ComparisonChart(*comparison);
   if (!chart.ok()) return AsUsage(chart.status(), "--out");
-  CLIENT_ASSIGN_OR_RETURN(
-      const std::string bytes,
-      plot::Render(plot::DrawLineChart(*chart), style.format, style.theme));
-  if (flags.out == "-") return Outcome{.text = bytes};
-  CLIENT_RETURN_IF_ERROR(PrintThenWrite(text, [&] {
-    return style.format == plot::Format::kSvg ? WriteTextFile(flags.out, bytes)
-                                              : WriteFile(flags.out, bytes, "");
-  }));
-  return Outcome{
-      .text = flags.common.json ? "" : absl::StrCat("wrote ", flags.out, "\n")};
+  return PrintAndDraw(text, flags.common.json, *chart, picture);
 }
 
 void AddSizeFlags(CLI::App& command, CompareFlags& flags) {
@@ -182,7 +155,7 @@ void AddCompare(CLI::App& app, Action& action) {
       ->type_name("FILE");
   command
       ->add_option("--theme", flags->theme,
-                   "Theme of the chart: auto, light or dark")
+                   "Theme of the chart: auto (default), light or dark")
       ->type_name("THEME");
   AddCommonFlags(*command, flags->common);
   command->callback(

@@ -5,20 +5,18 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
-#include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/commands/explain_call.h"
 #include "client/cli/render/explanation.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/number_text.h"
+#include "client/cli/render/scheme_title.h"
 #include "client/cli/requests/scheme_flags.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 #include "client/cli/support/terminal.h"
-#include "client/io/file.h"
-#include "client/plot/render_file.h"
 #include "locus/client/tensor.h"
 #include "nlohmann/json.hpp"
 
@@ -46,7 +44,7 @@ struct ExplainFlags {
   double target_length = 0;
   int64_t length = 256;
   std::string plot;
-  std::string theme = "auto";
+  std::string theme;
 };
 
 FlagHints ExplainHints() {
@@ -98,19 +96,6 @@ absl::StatusOr<v1::EncodeResponse> RequestEncoding(Client& client,
   return client.Encode(request);
 }
 
-// The contents of the file for --plot.
-absl::StatusOr<std::string> RenderPlot(const ExplainFlags& flags,
-                                       const plot::LineChart& chart) {
-  const auto format = plot::FormatOfPath(flags.plot);
-  if (!format.ok()) return AsUsage(format.status(), "--plot");
-  const auto theme = plot::ParseTheme(flags.theme);
-  if (!theme.ok()) return AsUsage(theme.status(), "--theme");
-  CLIENT_ASSIGN_OR_RETURN(
-      const std::string bytes,
-      plot::Render(plot::DrawLineChart(chart), *format, *theme));
-  return *format == plot::Format::kSvg ? Printable(bytes) : bytes;
-}
-
 // The explanation of a scheme in all output formats.
 struct Explanation {
   std::string text;
@@ -125,6 +110,13 @@ struct Subject {
   // The name of the scheme's kind.
   std::string name;
   v1::EncodeRequest request;
+  v1::SchemeDescription description;
+
+  // The title of a chart, such as "rope, yarn ×4 of 2048 (dim 16)".
+  std::string TitleWith(const std::string& size) const {
+    return absl::StrCat(SchemeTitle(request.scheme(), &description), " (", size,
+                        ")");
+  }
 };
 
 absl::StatusOr<Explanation> ExplainPairs(const Subject& subject,
@@ -133,7 +125,8 @@ absl::StatusOr<Explanation> ExplainPairs(const Subject& subject,
                           JudgePairs(subject.client, subject.request, facts));
   return Explanation{ExplainRotation(facts, verdict),
                      RotationJson(facts, verdict),
-                     RotationChart(facts, subject.name)};
+                     RotationChart(facts, subject.TitleWith(absl::StrCat(
+                                              "dim ", subject.request.dim())))};
 }
 
 absl::StatusOr<Explanation> ExplainLearnedTable(
@@ -144,15 +137,19 @@ absl::StatusOr<Explanation> ExplainLearnedTable(
       .policy = additive.policy(),
       .trained_length = static_cast<double>(subject.flags.trained_length)};
   CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart,
-                          TableChart(additive.table(), facts, subject.name));
+                          TableChart(additive.table(), facts,
+                                     subject.TitleWith(absl::StrCat(
+                                         "dim ", subject.request.dim()))));
   return Explanation{ExplainTable(facts), TableJson(facts), std::move(chart)};
 }
 
 absl::StatusOr<Explanation> ExplainScoreBias(const Subject& subject,
                                              const v1::BiasEncoding& bias) {
   CLIENT_RETURN_IF_ERROR(CheckTensor(bias.bias()));
-  CLIENT_ASSIGN_OR_RETURN(plot::LineChart chart,
-                          BiasDistanceChart(bias, subject.name));
+  CLIENT_ASSIGN_OR_RETURN(
+      plot::LineChart chart,
+      BiasDistanceChart(bias, subject.TitleWith(absl::StrCat(
+                                  bias.bias().shape(0), " heads"))));
   CLIENT_ASSIGN_OR_RETURN(std::string text, ExplainBias(bias));
   CLIENT_ASSIGN_OR_RETURN(nlohmann::ordered_json json, BiasJson(bias));
   const auto trained = static_cast<double>(subject.flags.trained_length);
@@ -162,8 +159,7 @@ absl::StatusOr<Explanation> ExplainScoreBias(const Subject& subject,
   CLIENT_ASSIGN_OR_RETURN(
       const BiasVerdict verdict,
       JudgeBias(subject.client, subject.request, trained, target));
-  CLIENT_ASSIGN_OR_RETURN(const std::string beyond,
-                          BeyondTraining(subject.client, subject.name));
+  const std::string& beyond = subject.description.beyond_training();
   absl::StrAppend(&text, "\n",
                   SentenceList(BiasVerdictSentences(verdict, beyond)));
   json["verdict"] = BiasVerdictJson(verdict, beyond);
@@ -189,7 +185,19 @@ absl::StatusOr<Explanation> Explain(const Subject& subject,
                                  " has no position encoding to explain"));
 }
 
-absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
+// "rope (dim 128 from llama31.json)" and an empty line, if sizes come from a
+// configuration; otherwise empty.
+std::string SizesLine(const HfModel& model, const ExplainFlags& flags,
+                      bool is_bias) {
+  const std::string note =
+      SizesNote(model, flags.dim > 0 || is_bias ? 0 : model.head_dim,
+                flags.head_count > 0 || !is_bias ? 0 : model.head_count);
+  return note.empty()
+             ? ""
+             : absl::StrCat(SchemeName(model.scheme), " ", note, "\n\n");
+}
+
+absl::Status ValidateFlags(const ExplainFlags& flags) {
   if (flags.length < 1) return UsageError("--length must be at least 1");
   if (flags.trained_length < 0) {
     return UsageError("--trained must not be negative");
@@ -197,6 +205,14 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   if (!(flags.target_length >= 0)) {
     return UsageError("--target must not be negative");
   }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
+  CLIENT_RETURN_IF_ERROR(ValidateFlags(flags));
+  CLIENT_ASSIGN_OR_RETURN(const PictureFile picture,
+                          ReadOptionalPicture(flags.plot, flags.theme, "--plot",
+                                              flags.common.json));
   CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   Subject subject{.client = *session.client,
@@ -206,23 +222,17 @@ absl::StatusOr<Outcome> Run(const ExplainFlags& flags) {
   const auto response =
       RequestEncoding(*session.client, flags, subject.request);
   if (!response.ok()) return WithFlagHint(response.status(), ExplainHints());
+  CLIENT_ASSIGN_OR_RETURN(subject.description,
+                          DescribeScheme(*session.client, subject.name));
   CLIENT_ASSIGN_OR_RETURN(const Explanation explanation,
                           Explain(subject, *response));
-  const std::string note = SizesNote(
-      model, flags.dim > 0 || response->has_bias() ? 0 : model.head_dim,
-      flags.head_count > 0 || !response->has_bias() ? 0 : model.head_count);
   const std::string text =
       flags.common.json
           ? JsonLine(explanation.json)
-          : absl::StrCat(note, note.empty() ? "" : "\n\n", explanation.text);
+          : absl::StrCat(SizesLine(model, flags, response->has_bias()),
+                         explanation.text);
   if (flags.plot.empty()) return Outcome{.text = text};
-  CLIENT_ASSIGN_OR_RETURN(const std::string plot,
-                          RenderPlot(flags, explanation.chart));
-  CLIENT_RETURN_IF_ERROR(
-      PrintThenWrite(text, [&] { return WriteFile(flags.plot, plot, ""); }));
-  return Outcome{.text = flags.common.json
-                             ? ""
-                             : absl::StrCat("wrote ", flags.plot, "\n")};
+  return PrintAndDraw(text, flags.common.json, explanation.chart, picture);
 }
 
 }  // namespace
@@ -252,7 +262,7 @@ void AddExplain(CLI::App& app, Action& action) {
       "Length of the sequence for biases and tables; default 256");
   add("--plot", flags->plot, "FILE", "Draw a chart to this file, .svg or .png");
   add("--theme", flags->theme, "THEME",
-      "Theme of the chart: auto, light or dark");
+      "Theme of the chart: auto (default), light or dark");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -2,7 +2,11 @@
 
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
+#include "client/cli/support/cli_errors.h"
+#include "client/cli/support/terminal.h"
+#include "client/io/file.h"
 #include "locus/client/errors.h"
 #include "locus/client/tensor.h"
 
@@ -91,14 +95,45 @@ absl::StatusOr<BiasVerdict> JudgeBias(Client& client, v1::EncodeRequest request,
   return verdict;
 }
 
-absl::StatusOr<std::string> BeyondTraining(Client& client,
-                                           const std::string& scheme_name) {
+absl::StatusOr<v1::SchemeDescription> DescribeScheme(
+    Client& client, const std::string& scheme_name) {
   CLIENT_ASSIGN_OR_RETURN(const v1::ListSchemesResponse listed,
                           client.ListSchemes({}));
   for (const v1::SchemeDescription& scheme : listed.schemes()) {
-    if (scheme.name() == scheme_name) return scheme.beyond_training();
+    if (scheme.name() == scheme_name) return scheme;
   }
-  return std::string();
+  return v1::SchemeDescription();
+}
+
+absl::StatusOr<PictureFile> ReadOptionalPicture(const std::string& path,
+                                                const std::string& theme,
+                                                const std::string& flag,
+                                                bool json) {
+  if (path.empty()) {
+    if (theme.empty()) return PictureFile();
+    return UsageError(absl::StrCat("--theme needs ", flag));
+  }
+  if (path == "-" && json) {
+    return UsageError(absl::StrCat("only one of ", flag,
+                                   " - and --json can use standard "
+                                   "output"));
+  }
+  return ReadPictureFile(path, theme.empty() ? "auto" : theme, flag);
+}
+
+absl::StatusOr<Outcome> PrintAndDraw(const std::string& text, bool json,
+                                     const plot::LineChart& chart,
+                                     const PictureFile& picture) {
+  CLIENT_ASSIGN_OR_RETURN(const std::string bytes,
+                          RenderPicture(plot::DrawLineChart(chart), picture));
+  if (picture.path == "-") return Outcome{.text = bytes};
+  CLIENT_RETURN_IF_ERROR(PrintThenWrite(text, [&] {
+    return picture.format == plot::Format::kSvg
+               ? WriteTextFile(picture.path, bytes)
+               : WriteFile(picture.path, bytes, "");
+  }));
+  return Outcome{.text =
+                     json ? "" : absl::StrCat("wrote ", picture.path, "\n")};
 }
 
 }  // namespace locus::client

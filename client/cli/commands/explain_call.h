@@ -6,9 +6,12 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "client/cli/commands/command.h"
 #include "client/cli/render/angle_verdict.h"
 #include "client/cli/render/bias_facts.h"
+#include "client/cli/render/picture_file.h"
 #include "client/cli/requests/scheme_flags.h"
+#include "client/plot/line_chart.h"
 #include "locus/client/client.h"
 
 namespace locus::client {
@@ -41,9 +44,23 @@ absl::StatusOr<BiasVerdict> JudgeBias(Client& client, v1::EncodeRequest request,
                                       double trained_length,
                                       double target_length);
 
-// The server's sentence about the scheme past its training length. Empty if the
-// server does not list the scheme.
-absl::StatusOr<std::string> BeyondTraining(Client& client,
-                                           const std::string& scheme_name);
+// The server's description of a scheme. Empty if the server does not list it.
+absl::StatusOr<v1::SchemeDescription> DescribeScheme(
+    Client& client, const std::string& scheme_name);
+
+// The file of a chart that a command draws beside its text; its path is empty
+// if `path` is. Returns a usage error if the path or the theme is invalid, the
+// theme is given without a path, or JSON and chart both go to standard output.
+// `flag` is the name of the flag for the path.
+absl::StatusOr<PictureFile> ReadOptionalPicture(const std::string& path,
+                                                const std::string& theme,
+                                                const std::string& flag,
+                                                bool json);
+
+// Prints `text`, writes the chart, and names the file unless `json`. A chart
+// for standard output is printed instead of the text.
+absl::StatusOr<Outcome> PrintAndDraw(const std::string& text, bool json,
+                                     const plot::LineChart& chart,
+                                     const PictureFile& picture);
 
 }  // namespace locus::client

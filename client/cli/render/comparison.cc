@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "client/cli/render/number_text.h"
+#include "client/cli/render/wave_charts.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -190,24 +190,17 @@ void AddCurves(const Comparison& comparison, const ValuesOf& values_of,
   }
 }
 
-void DrawWavelengths(const Comparison& comparison, plot::LineChart& chart) {
-  chart.title = "Wavelength of each pair";
-  chart.description =
-      "The number of positions in which each pair of channels turns once.";
-  chart.x_label = "pair";
-  chart.y_label = "positions for a turn";
-  chart.log_y = true;
-  chart.note = absl::StrCat("dim ", comparison.schemes.front().dim);
-  chart.markers = comparison.schemes.front().pairs->pair_count() <= 32;
-  if (comparison.target_length > 0) {
-    chart.reference = comparison.target_length;
-    chart.reference_label =
-        absl::StrCat("target ", LengthText(comparison.target_length));
+plot::LineChart WavelengthsChart(const Comparison& comparison) {
+  std::vector<WavelengthCurve> curves;
+  double trained_length = comparison.schemes.front().pairs->trained_length;
+  for (const ComparedScheme& scheme : comparison.schemes) {
+    curves.push_back({scheme.name, Wavelengths(*scheme.pairs)});
+    // Schemes that were trained at different lengths have no common line.
+    if (scheme.pairs->trained_length != trained_length) trained_length = 0;
   }
-  AddCurves(
-      comparison,
-      [](const ComparedScheme& scheme) { return Wavelengths(*scheme.pairs); },
-      chart);
+  return WavelengthLines("Wavelength of each pair",
+                         absl::StrCat("dim ", comparison.schemes.front().dim),
+                         curves, trained_length, comparison.target_length);
 }
 
 void DrawBiases(const Comparison& comparison, plot::LineChart& chart) {
@@ -247,7 +240,7 @@ void DrawAttention(const Comparison& comparison, plot::LineChart& chart) {
 absl::StatusOr<plot::LineChart> ComparisonChart(const Comparison& comparison) {
   plot::LineChart chart;
   if (All(comparison, [](const auto& s) { return s.pairs.has_value(); })) {
-    DrawWavelengths(comparison, chart);
+    chart = WavelengthsChart(comparison);
   } else if (All(comparison,
                  [](const auto& s) { return s.bias.has_value(); })) {
     DrawBiases(comparison, chart);

@@ -90,7 +90,7 @@ std::string SafeCell(const ComparedScheme& scheme) {
   if (scheme.pairs && scheme.angles.is_known()) {
     return scheme.angles.safe_length == kAnyLength
                ? "any length"
-               : LengthText(scheme.angles.safe_length);
+               : TokenCountText(scheme.angles.safe_length);
   }
   return scheme.table ? absl::StrCat(scheme.table->SafeLength()) : "-";
 }
@@ -100,7 +100,7 @@ std::string TrainedCell(const ComparedScheme& scheme) {
                          : scheme.bias  ? scheme.bias_verdict.trained_length
                          : scheme.table ? scheme.table->trained_length
                                         : 0;
-  return trained > 0 ? LengthText(trained) : "-";
+  return trained > 0 ? TokenCountText(trained) : "-";
 }
 
 std::string ScoreCell(const ComparedScheme& scheme) {
@@ -130,7 +130,7 @@ std::string SummaryTable(const std::vector<Heading>& headings,
   if (target > 0) {
     add("TRAINED", TrainedCell);
     add("SAFE UP TO", SafeCell);
-    add(absl::StrCat("AT ", LengthText(target)),
+    add(absl::StrCat("AT ", TokenCountText(target)),
         [&](const ComparedScheme& scheme) {
           return TargetCell(scheme, target);
         });
@@ -220,7 +220,7 @@ std::string TurnsTable(const std::vector<Heading>& headings,
                              [&](int64_t k) {
                                return ShortText(scheme.pairs->trained_turns[k]);
                              }),
-                      column(absl::StrCat("IN ", LengthText(target_length)),
+                      column(absl::StrCat("IN ", TokenCountText(target_length)),
                              [&](int64_t k) {
                                return ShortText(scheme.pairs->target_turns[k]);
                              }),
@@ -255,7 +255,7 @@ std::string PairSection(const std::vector<Heading>& headings,
                     Paragraph(absl::StrCat(
                         "Turns of each pair in the trained length and "
                         "in ",
-                        LengthText(comparison.target_length), " tokens:")),
+                        TokenCountText(comparison.target_length), " tokens:")),
                     turns);
   } else {
     absl::StrAppend(&text, "\n",

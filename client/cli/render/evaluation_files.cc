@@ -155,6 +155,12 @@ absl::Status PrepareFolder(const std::string& folder) {
                    std::string(size_t{512} << 10, ' '));
 }
 
+std::string ExistingReport(const std::string& folder) {
+  std::error_code error;
+  std::string path = PathIn(folder, kReportFile);
+  return std::filesystem::exists(path, error) ? path : "";
+}
+
 std::string UnfinishedFolder(const std::string& folder) {
   return PathIn(folder, "unfinished");
 }

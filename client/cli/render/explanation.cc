@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
+#include "client/cli/render/wave_charts.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -33,22 +34,11 @@ plot::LineChart RotationChart(const RotationFacts& facts,
     before.push_back(kTurn / facts.unscaled[k]);
     after.push_back(facts.Wavelength(k));
   }
-  plot::LineChart chart;
-  chart.title = title;
-  chart.description =
-      facts.rotates ? "The wavelength of each pair of channels, in positions."
-                    : "The wavelength of each sine and cosine, in positions.";
-  chart.x_label = "pair";
-  chart.y_label = "positions for a turn";
-  chart.log_y = true;
-  chart.markers = false;
-  chart.curves = {CurveOf(before == after ? "wavelength" : "scaled", 0, after)};
-  if (before != after) chart.curves.push_back(CurveOf("unscaled", 1, before));
-  if (facts.trained_length > 0) {
-    chart.reference = facts.trained_length;
-    chart.reference_label = "trained length";
-  }
-  return chart;
+  std::vector<WavelengthCurve> curves = {
+      {before == after ? "wavelength" : "scaled", after}};
+  if (before != after) curves.push_back({"unscaled", before});
+  return WavelengthLines(title, "", curves, facts.trained_length,
+                         facts.target_length);
 }
 
 absl::StatusOr<plot::LineChart> TableChart(const v1::Tensor& table,

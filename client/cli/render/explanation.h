@@ -30,7 +30,8 @@ std::string ExplainRotation(const RotationFacts& facts,
                             const AngleVerdict& verdict);
 nlohmann::ordered_json RotationJson(const RotationFacts& facts,
                                     const AngleVerdict& verdict);
-// Line chart of the wavelengths of the pairs, with and without scaling.
+// Line chart of the wavelengths of the pairs, with and without scaling, and
+// lines at the trained and the target length.
 plot::LineChart RotationChart(const RotationFacts& facts,
                               const std::string& title);
 

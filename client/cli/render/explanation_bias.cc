@@ -94,7 +94,7 @@ std::string WithinSentence(const BiasVerdict& verdict) {
   return absl::StrCat(
       CountOf(verdict.within, verdict),
       verdict.within.size() == 1 ? " stays" : " stay",
-      " within trained biases at ", LengthText(verdict.target_length),
+      " within trained biases at ", TokenCountText(verdict.target_length),
       " tokens: no key gets a bias that training did not have.");
 }
 
@@ -103,10 +103,10 @@ std::string BelowSentence(const BiasVerdict& verdict) {
   return absl::StrCat(
       CountOf(verdict.below, verdict),
       verdict.below.size() == 1 ? " falls" : " fall",
-      " below trained biases at ", LengthText(verdict.target_length),
+      " below trained biases at ", TokenCountText(verdict.target_length),
       " tokens, head ", h, " from ", ShortText(verdict.heads[h].trained_low),
       " to ", ShortText(verdict.heads[h].target_low),
-      ": keys past the trained ", LengthText(verdict.trained_length),
+      ": keys past the trained ", TokenCountText(verdict.trained_length),
       " get less weight than any key in training.");
 }
 
@@ -115,7 +115,7 @@ std::string AboveSentence(const BiasVerdict& verdict) {
   return absl::StrCat(
       CountOf(verdict.above, verdict),
       verdict.above.size() == 1 ? " rises" : " rise",
-      " above trained biases at ", LengthText(verdict.target_length),
+      " above trained biases at ", TokenCountText(verdict.target_length),
       " tokens, head ", h, " from ", ShortText(verdict.heads[h].trained_high),
       " to ", ShortText(verdict.heads[h].target_high),
       ": distant keys get more weight than any key in training.");

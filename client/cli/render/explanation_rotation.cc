@@ -25,9 +25,10 @@ std::vector<std::string> PairHeader(const RotationFacts& facts,
   if (facts.has_scaling()) header.insert(header.end(), {"STRETCH", "RAMP"});
   if (!facts.decays.empty()) header.push_back("HALVES EVERY");
   if (verdict.is_known()) {
-    header.push_back(absl::StrCat("IN ", LengthText(facts.trained_length)));
+    header.push_back(absl::StrCat("IN ", TokenCountText(facts.trained_length)));
     if (HasTwoLengths(facts)) {
-      header.push_back(absl::StrCat("IN ", LengthText(facts.target_length)));
+      header.push_back(
+          absl::StrCat("IN ", TokenCountText(facts.target_length)));
     }
     header.push_back("ANGLES");
   }
@@ -60,10 +61,10 @@ std::vector<std::string> PairRow(const RotationFacts& facts,
 std::string PairTitle(const RotationFacts& facts, const AngleVerdict& verdict) {
   if (!verdict.is_known()) return "";
   std::string title =
-      absl::StrCat("Turns of each pair in ", LengthText(facts.trained_length),
-                   " tokens of training");
+      absl::StrCat("Turns of each pair in ",
+                   TokenCountText(facts.trained_length), " tokens of training");
   if (HasTwoLengths(facts)) {
-    absl::StrAppend(&title, " and in ", LengthText(facts.target_length),
+    absl::StrAppend(&title, " and in ", TokenCountText(facts.target_length),
                     facts.has_scaling() ? " with the scaling" : " tokens");
   }
   return Paragraph(absl::StrCat(title, ":")) + "\n";
@@ -105,7 +106,7 @@ const char* Verb(size_t count, const char* singular, const char* plural) {
 }
 
 std::string Headline(const RotationFacts& facts, const AngleVerdict& verdict) {
-  const std::string target = LengthText(facts.target_length);
+  const std::string target = TokenCountText(facts.target_length);
   if (verdict.is_safe) {
     return absl::StrCat(
         "Verdict: safe at ", target, " tokens. ",
@@ -142,7 +143,7 @@ void AddCoverage(const RotationFacts& facts, const AngleVerdict& verdict,
                            ", ")
             : "",
         Verb(count, "it stays", "they stay"), " within trained angles at ",
-        LengthText(facts.target_length), "."));
+        TokenCountText(facts.target_length), "."));
   }
   if (!verdict.fixed.empty()) {
     sentences.push_back(
@@ -160,13 +161,13 @@ std::string SafeLengthSentence(const RotationFacts& facts,
            "angles of pairs in new ways.";
   }
   const double times = verdict.safe_length / facts.trained_length;
-  std::string text =
-      absl::StrCat("Safe up to ", LengthText(verdict.safe_length), " tokens, ");
+  std::string text = absl::StrCat(
+      "Safe up to ", TokenCountText(verdict.safe_length), " tokens, ");
   if (verdict.safe_length == facts.trained_length) {
     absl::StrAppend(&text, "the trained length");
   } else {
     absl::StrAppend(&text, RangeText(times, times), " times the trained ",
-                    LengthText(facts.trained_length));
+                    TokenCountText(facts.trained_length));
   }
   if (verdict.beyond.empty()) {
     return absl::StrCat(text, "; beyond that, slow pairs reach new angles.");
@@ -202,7 +203,7 @@ void AddSideEffects(const RotationFacts& facts, const AngleVerdict& verdict,
     const auto [low, high] =
         std::minmax_element(facts.decays.begin(), facts.decays.end());
     sentences.push_back(absl::StrCat(
-        "Distant keys fade: over ", LengthText(facts.target_length),
+        "Distant keys fade: over ", TokenCountText(facts.target_length),
         " positions, the contribution of a pair shrinks to between ",
         ShortText(std::pow(*low, facts.target_length)), " and ",
         ShortText(std::pow(*high, facts.target_length)), " of its value."));
@@ -212,10 +213,10 @@ void AddSideEffects(const RotationFacts& facts, const AngleVerdict& verdict,
 // The verdict on a table of sines and cosines that is added to embeddings.
 void AddTableVerdict(const RotationFacts& facts, const AngleVerdict& verdict,
                      std::vector<std::string>& sentences) {
-  const std::string trained = LengthText(facts.trained_length);
+  const std::string trained = TokenCountText(facts.trained_length);
   sentences.push_back(absl::StrCat(
       "Verdict: ", verdict.is_safe ? "safe at " : "not safe at ",
-      LengthText(facts.target_length), " tokens. Safe up to ", trained,
+      TokenCountText(facts.target_length), " tokens. Safe up to ", trained,
       ", the trained length: the code of every later position is new."));
   if (!facts.unfinished.empty()) {
     const size_t count = facts.unfinished.size();

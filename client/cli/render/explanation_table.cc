@@ -72,7 +72,7 @@ std::vector<std::string> TableVerdictSentences(const TableFacts& facts) {
     sentences.push_back(absl::StrCat(
         "The last ", facts.UntrainedRows(),
         " rows are as they were drawn: no training sequence of ",
-        LengthText(facts.trained_length), " tokens reaches them."));
+        TokenCountText(facts.trained_length), " tokens reaches them."));
   } else if (facts.trained_length > 0) {
     sentences.push_back("Training reaches every row.");
   }

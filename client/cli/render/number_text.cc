@@ -31,7 +31,7 @@ std::string ShortText(double value) {
   return Formatted(size >= 999.95 && size < 1e10 ? "%.0f" : "%.4g", value);
 }
 
-std::string LengthText(double length) {
+std::string TokenCountText(double length) {
   if (std::isinf(length)) return "-";
   return Formatted(std::abs(length) < 1e15 ? "%.0f" : "%.4g", length);
 }

@@ -14,7 +14,7 @@ namespace locus::client {
 std::string ShortText(double value);
 
 // A number of tokens. An integer, unless it has more than 15 digits.
-std::string LengthText(double length);
+std::string TokenCountText(double length);
 
 // Increasing indices, with runs shortened: "3", "3 to 7" or "0, 3 to 7".
 std::string SpanText(const std::vector<int64_t>& indices);

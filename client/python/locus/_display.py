@@ -12,7 +12,8 @@ _MAX_CELLS = 64  # per axis; larger arrays are averaged over blocks
 _MAX_ROWS = 200
 _MAX_HEADS = 8
 _SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="{w:g}" height="{h:g}" ' \
-       'viewBox="0 0 {w:g} {h:g}" font-family="sans-serif" font-size="11" role="img">'
+       'viewBox="0 0 {w:g} {h:g}" font-family="sans-serif" font-size="11" ' \
+       'fill="currentColor" role="img">'
 # Okabe and Ito's palette, which colour-blind readers can tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DASHES = ("", "6 3", "2 3", "8 3 2 3")
@@ -94,8 +95,8 @@ def heatmap(values: Any, title: str, rows: Optional[Sequence[str]] = None,
         x, y = left + (j + 0.5) * cell + 4, top - 4
         parts.append(f'<text x="{x:g}" y="{y:g}" transform="rotate(-90 {x:g} {y:g})">'
                      f"{_text(label)}</text>")
-    parts.append(f'<text x="{left:g}" y="{height - 6:g}" fill="#555555">'
-                 f"{low:.3g} to {high:.3g}</text></svg>")
+    parts.append(f'<text x="{left:g}" y="{height - 6:g}" opacity="0.7">'
+                 f"{low + 0.0:.3g} to {high + 0.0:.3g}</text></svg>")
     return "".join(parts)
 
 
@@ -109,7 +110,8 @@ def _ticks(low: float, high: float) -> List[float]:
     return [n * step for n in range(first, int(math.floor(high / step + 1e-9)) + 1)]
 
 
-def line_chart(series: Mapping[str, Sequence[Tuple[float, float]]], title: str, x_label: str) -> str:
+def line_chart(series: Mapping[str, Sequence[Tuple[float, float]]], title: str,
+               x_label: str) -> str:
     """Lines of (x, y) points as SVG, with a legend. Points that are not finite are left out."""
     points = {name: [(float(x), float(y)) for x, y in line if math.isfinite(y)]
               for name, line in series.items()}

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import re
 import subprocess
-from typing import Any, List, Mapping, Optional, Union
+from typing import Any, List, Mapping, Optional, Tuple, Union
 
 from locus import _names, _programs, _scheme_short, _scheme_text
 from locus._fill import fill, set_field
@@ -20,6 +21,8 @@ SchemeLike = Union[str, "os.PathLike[str]", Mapping[str, Any], Any]
 
 _MAX_WIDTH = 72
 _READ_SECONDS = 30
+# A label has no character that a scheme could begin its parameters with.
+_LABEL = re.compile(r"""([^=:{}()\[\]<>,#"']+)=(?=\s*[A-Za-z])""")
 
 
 def _error(text: str, error: _scheme_text.TextError) -> SchemeError:
@@ -36,9 +39,23 @@ def _error(text: str, error: _scheme_text.TextError) -> SchemeError:
     return SchemeError(f"{place}{error.message}\n  {shown}\n  {' ' * (column - cut)}^")
 
 
+def _split_label(text: str) -> Tuple[str, int]:
+    """The label of `NAME=SCHEME` and the offset of the scheme; ("", 0) without a label."""
+    found = _LABEL.match(text)
+    if found is None or _names.find_scheme(found.group(1).strip()) is not None:
+        return "", 0
+    return found.group(1).strip(), found.end()
+
+
 def parse_scheme(text: str) -> Message:
     """The Scheme message of a text. Raises SchemeError."""
     plain = text.replace("\t", " ").replace("\r", " ")
+    if "label" in Scheme.DESCRIPTOR.fields_by_name:
+        label, start = _split_label(plain)
+        if label:
+            scheme = parse_scheme(plain[start:])
+            scheme.label = label
+            return scheme
     try:
         short = _scheme_short.name_end(plain)
         scheme = (_scheme_short.parse(plain, short[1], short[0]) if short

@@ -10,8 +10,8 @@ Cancelling a task cancels its call on the server.
 from __future__ import annotations
 
 import asyncio
-from typing import (Any, AsyncGenerator, AsyncIterator, Awaitable, List, Mapping, Optional, Sequence, TypeVar,
-                    Union)
+from typing import (Any, AsyncGenerator, AsyncIterator, Awaitable, List, Mapping, Optional,
+                    Sequence, TypeVar, Union)
 
 import grpc
 import grpc.aio
@@ -224,11 +224,11 @@ class Client:
                  model: Optional[Mapping[str, Any]] = None,
                  training: Optional[Mapping[str, Any]] = None,
                  pattern: Optional[Mapping[str, Any]] = None,
-                 timeout: Optional[float] = EVALUATION_TIMEOUT) -> Evaluation:
+                 timeout: Optional[float] = None) -> Evaluation:
         """Same as locus.Client.evaluate(). The result is an async iterable."""
         call = _calls.evaluate(schemes, task, seeds, seed, train_length, eval_lengths, corpus,
                                model, training, pattern)
-        return Evaluation(self._stream(call, timeout))
+        return Evaluation(self._stream(call, EVALUATION_TIMEOUT if timeout is None else timeout))
 
     async def health(self, service: str = "", *, timeout: Optional[float] = None) -> str:
         """Same as locus.Client.health()."""

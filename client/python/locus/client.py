@@ -263,7 +263,7 @@ class Client:
                  model: Optional[Mapping[str, Any]] = None,
                  training: Optional[Mapping[str, Any]] = None,
                  pattern: Optional[Mapping[str, Any]] = None,
-                 timeout: Optional[float] = EVALUATION_TIMEOUT) -> Evaluation:
+                 timeout: Optional[float] = None) -> Evaluation:
         """Trains a small model with every scheme at one length and tests it at others.
 
         task: text (the default), ordering, agreement, copy, reverse, recall or retrofit; or
@@ -272,10 +272,12 @@ class Client:
         corpus: the text of the tasks text and retrofit.
         model, training, pattern: fields of EvaluationModel, EvaluationTraining and PatternMode,
             such as model={"dim": 32} and training={"step_count": 100}.
+        timeout: the time limit in seconds, by default an hour. Close to it, the server ends the
+            evaluation with a partial summary.
         """
         call = _calls.evaluate(schemes, task, seeds, seed, train_length, eval_lengths, corpus,
                                model, training, pattern)
-        return Evaluation(self._stream(call, timeout))
+        return Evaluation(self._stream(call, EVALUATION_TIMEOUT if timeout is None else timeout))
 
     def health(self, service: str = "", *, timeout: Optional[float] = None) -> str:
         """The health of a service, or of the whole server: "SERVING" or "NOT_SERVING"."""

@@ -166,6 +166,7 @@ class CompareTest(unittest.TestCase):
             with open(svg, encoding="utf-8") as file:
                 picture = file.read()
             self.assertIn(labels[name], picture)
+            self.assertIn("locus compare " + schemes[0], picture)
             self.assertIn(f">{schemes[0]}<", picture)
             self.ok(*schemes, "--out", self.path(f"{name}.png"), "--theme", "dark")
             with open(self.path(f"{name}.png"), "rb") as file:
@@ -189,7 +190,9 @@ class CompareTest(unittest.TestCase):
         self.fails("give 2 to 8 schemes", *["rope"] * 9)
         self.fails("no words", "rope", "alibi", "--tokens", " ")
         self.fails("--out", "rope", "alibi", "-o", self.path("chart.gif"))
-        self.fails("--theme", "rope", "alibi", "--theme", "pink")
+        self.fails("--theme", "rope", "alibi", "--theme", "pink", "-o", self.path("chart.svg"))
+        self.fails("--theme needs --out", "rope", "alibi", "--theme", "dark")
+        self.fails("standard output", "rope", "alibi", "--json", "-o", "-")
         self.fails("ropes", "rope", "ropes")
         self.fails("--length", "rope", "alibi", "--length", "0")
         self.assertEqual(os.listdir(self.folder), [])

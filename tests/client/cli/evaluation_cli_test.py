@@ -160,6 +160,33 @@ class EvaluateTest(CliTest):
         self.assertEqual(os.listdir(self.path("locus-evaluation")), ["unfinished"])
         self.assertEqual(os.listdir(self.path("locus-evaluation", "unfinished")), ["cells.csv"])
 
+    def test_interrupt_says_which_report_is_older(self):
+        with self.fake() as server:
+            self.assertEqual(self.evaluate(server, COMPLETE).returncode, 0)
+        _, _, stdout, _ = self.interrupted(signal.SIGINT)
+        self.assertTrue(stdout.endswith(
+            "\nwrote the finished cells to locus-evaluation/unfinished/cells.csv\n"
+            "locus-evaluation/report.html is from an earlier evaluation\n"), stdout)
+
+    def test_ordering_with_a_question(self):
+        text = self.ok("evaluate", "--task", "ordering", "--scheme", "rope", "--scheme", "none",
+                       "--steps", "5", "--seeds", "2", "--ask", "3,1,4,2", "--no-out", timeout=60)
+        self.assertIn("trained at 4\n", text)
+        self.assertRegex(text, r"(?m)^SCHEME +AT 4 +AT 5 +AT 6 +AT 8$")
+        self.assertIn("Is 3, 1, 4, 2 sorted? It is not.", text)
+        self.assertIn("No winner: none reached balanced accuracy 0.85 at length 4 in 5 steps", text)
+        self.assertIn("Try --steps 50 or a shorter --train-length.", text)
+        self.assertNotIn("Winner", text)
+        self.fails(1, r"trained.ordering.ask\[0\].values\[1\]: is 9; must be from 0 to 7 "
+                   r"\(set it with --ask\)",
+                   "evaluate", "--task", "ordering", "--ask", "3,9", "--no-out", "-q")
+
+    def test_pattern_has_no_winner(self):
+        text = self.ok("evaluate", "--pattern", "--no-out", timeout=60)
+        self.assertIn("Steadiest map: ", text)
+        self.assertIn("Largest drift: ", text)
+        self.assertNotIn("Winner", text)
+
     def test_schemes_with_equal_results_are_drawn(self):
         self.ok("evaluate", "--pattern", "--train-length", "64", "--eval-lengths", "64",
                 "--scheme", "sinusoidal", "--scheme",
@@ -226,7 +253,14 @@ class EvaluateTest(CliTest):
                 ("--eval-lengths", ("--eval-lengths", "64,many")),
                 ("--corpus: cannot read", ("--corpus", "/nonexistent")),
                 ("--from: .* is no manifest", ("--from", sys.argv[0])),
-                ("--causal", ("--causal", "--bidirectional"))):
+                ("--causal", ("--causal", "--bidirectional")),
+                ("--steps: is 0; must be at least 1", ("--steps", "0")),
+                ("--seeds: is -1; must be at least 1", ("--seeds", "-1")),
+                ("--train-length: is 0", ("--train-length", "0")),
+                ("--dim: is 0", ("--pattern", "--dim", "0")),
+                ("--ask needs --task ordering, not text", ("--ask", "3,1,4,2")),
+                ("--ask: \"3,x\" is no list", ("--task", "ordering", "--ask", "3,x")),
+                ("--ask cannot be combined with --pattern", ("--pattern", "--ask", "1,2"))):
             self.fails(2, pattern, "evaluate", "--no-out", *arguments)
 
 

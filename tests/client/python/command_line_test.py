@@ -52,7 +52,8 @@ class CommandLineTest(unittest.TestCase):
 
     def test_both_mean_the_same_by_a_text(self):
         with locus.connect() as client:
-            for text in ("rope:base=500000,yarn.factor=4", "yarn\u00d74 base=500000", "ntk:factor=2",
+            for text in ("rope:base=500000,yarn.factor=4", "yarn\u00d74 base=500000",
+                         "ntk:factor=2",
                          "RoPE { layout: half_split linear { factor: 2 } }"):
                 done = run("encode", "--scheme", text, "--dim", "8", "--positions", "0:3", "--json")
                 self.assertEqual(done.returncode, 0, done.stderr)

@@ -5,7 +5,6 @@ import ast
 import importlib.util
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -72,28 +71,38 @@ class PackageTest(unittest.TestCase):
 class WheelTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        for module in ("setuptools", "wheel", "pip", "venv", "ensurepip"):
+        for module in ("setuptools", "wheel", "venv", "ensurepip"):
             if importlib.util.find_spec(module) is None:
                 missing_tool(f"the Python module {module} is not installed")
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = folder.name
-        # setuptools writes beside the sources, so it gets a copy.
-        copy = shutil.copytree(support.PACKAGE, os.path.join(cls.folder, "source"))
-        subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-build-isolation",
-                        "--no-deps", "--no-index", "--wheel-dir", cls.folder, copy], check=True)
+        cls.before = sorted(os.listdir(support.PACKAGE))
+        subprocess.run([sys.executable, "-B", os.path.join(support.PACKAGE, "build_wheel.py"),
+                        cls.folder, os.path.join(cls.folder, "unpacked")], check=True,
+                       capture_output=True)
         cls.wheel = next(os.path.join(cls.folder, name) for name in os.listdir(cls.folder)
                          if name.endswith(".whl"))
 
     def test_the_wheel_is_pure_python_with_its_data(self):
         self.assertEqual(os.path.basename(self.wheel),
                          f"locus_client-{locus.__version__}-py3-none-any.whl")
-        names = zipfile.ZipFile(self.wheel).namelist()
+        with zipfile.ZipFile(self.wheel) as archive:
+            names = archive.namelist()
         for name in ("locus/__init__.py", "locus/aio.py", "locus/testing.py", "locus/py.typed",
                      "locus/descriptors.binpb"):
             self.assertIn(name, names)
         self.assertFalse([name for name in names
                           if not name.startswith(("locus/", "locus_client-"))])
+
+    def test_the_unpacked_wheel_has_the_same_files(self):
+        with zipfile.ZipFile(self.wheel) as archive:
+            for name in archive.namelist():
+                with open(os.path.join(self.folder, "unpacked", name), "rb") as file:
+                    self.assertEqual(file.read(), archive.read(name))
+
+    def test_building_leaves_the_sources_alone(self):
+        self.assertEqual(sorted(os.listdir(support.PACKAGE)), self.before)
 
     def test_the_wheel_works_in_a_fresh_environment(self):
         home = os.path.join(self.folder, "venv")

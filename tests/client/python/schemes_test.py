@@ -8,7 +8,7 @@ import numpy as np
 from google.protobuf import text_format
 
 import locus
-from locus import _messages, _names
+from locus import _messages, _names, _schemes
 
 # Plain protobuf text format, and other texts with the same meaning.
 SAME = {
@@ -121,6 +121,18 @@ class SchemesTest(unittest.TestCase):
             with self.subTest(values=values), self.assertRaises(locus.SchemeError) as caught:
                 locus.to_scheme(values)
             self.assertIn(message, str(caught.exception))
+
+    def test_labels_are_split_from_schemes(self):
+        for text, label in (("long=rope { base: 500000 }", "long"), ("my run = alibi", "my run"),
+                            ("rope base=5", ""), ("yarn=4", ""), ("rope:base=5", ""),
+                            ("rope(base=5)", ""), ("rope { base: 5 }", "")):
+            self.assertEqual(_schemes._split_label(text)[0], label, text)
+        if "label" in _messages.Scheme.DESCRIPTOR.fields_by_name:
+            scheme = locus.parse_scheme("long=rope:base=500000")
+            self.assertEqual((scheme.label, scheme.rope.base), ("long", 500000))
+        else:
+            with self.assertRaises(locus.SchemeError):
+                locus.parse_scheme("long=rope:base=500000")
 
     def test_messages_are_copied(self):
         scheme = locus.parse_scheme("rope")

@@ -18,8 +18,8 @@ TEST(NumberTextTest, LargeNumbersAreIntegersNotPowersOfTen) {
   EXPECT_EQ(ShortText(1e30), "1e+30");
   EXPECT_EQ(ShortText(-0.0), "0");
   EXPECT_EQ(ShortText(std::numeric_limits<double>::infinity()), "-");
-  EXPECT_EQ(LengthText(131072), "131072");
-  EXPECT_EQ(LengthText(123456789012345), "123456789012345");
+  EXPECT_EQ(TokenCountText(131072), "131072");
+  EXPECT_EQ(TokenCountText(123456789012345), "123456789012345");
 }
 
 TEST(NumberTextTest, SpansShortenRuns) {
