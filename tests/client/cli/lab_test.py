@@ -246,7 +246,7 @@ class UsageTest(LabTest):
         self.fails(2, "--lang: is fr; must be en or es", "rope", "--lang", "fr")
         self.fails(2, "--tokens: the lab rope does not use it", "rope", "--tokens", "he works")
         self.fails(2, "--seeds: the lab alibi does not use it", "alibi", "--seeds", "2")
-        self.fails(2, "--dim: is 0; must be at least 1", "rope", "--dim", "0")
+        self.fails(2, "--dim: is 0; must be an integer from 1", "rope", "--dim", "0")
         self.fails(2, "--dim: is 7; must be even", "rope", "--dim", "7", "--out", self.path("o"))
         self.fails(2, "--steps: is 0; must be at least 1", "ordering", "--steps", "0")
         self.fails(2, "--tokens: give at least two words", "equivariance", "--tokens", "he")
