@@ -4,6 +4,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "client/base/status_macros.h"
@@ -14,6 +15,7 @@
 #include "client/cli/render/table.h"
 #include "client/cli/requests/seed_flag.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/color.h"
 #include "client/cli/support/interrupt.h"
 #include "client/cli/support/session.h"
 #include "client/cli/support/suggest.h"
@@ -123,6 +125,13 @@ absl::StatusOr<LabOptions> OptionsOf(const LabFlags& flags) {
   return options;
 }
 
+// The story with coloured verdicts, for a terminal.
+std::string Colored(const std::string& story) {
+  return absl::StrReplaceAll(
+      story, {{"\nPASS  ", absl::StrCat("\n", Good("PASS"), "  ")},
+              {"\nFAIL  ", absl::StrCat("\n", Bad("FAIL"), "  ")}});
+}
+
 absl::StatusOr<Outcome> Run(const LabFlags& flags) {
   CLIENT_ASSIGN_OR_RETURN(const LabOptions options, OptionsOf(flags));
   if (flags.name.empty()) return Outcome{.text = ListLabs(options.language)};
@@ -150,7 +159,7 @@ absl::StatusOr<Outcome> Run(const LabFlags& flags) {
   report.Show(failed == 0 ? report.Format(kAllPassed, count)
                           : report.Format(kSomeFailed, count, failed));
   int files = 0;
-  CLIENT_RETURN_IF_ERROR(PrintThenWrite(report.story(), [&] {
+  CLIENT_RETURN_IF_ERROR(PrintThenWrite(Colored(report.story()), [&] {
     const auto written = WriteLab(folder, *lab, options, report, absl::Now());
     if (written.ok()) files = *written;
     return written.status();

@@ -90,7 +90,7 @@ absl::StatusOr<std::vector<double>> SlopesPart(Client& client,
         {absl::StrCat(h + 1), absl::StrCat(paper[h]), absl::StrCat(course[h]),
          report.Format(alibi_text::kDistance, HalvingDistance(paper[h]))});
   }
-  report.Show(FormatRows(rows));
+  report.Show(PlainRows(rows));
   report.Assert(LargestDifference(paper, course) < 1e-12,
                 alibi_text::kEqualClaim,
                 TwoDigits(LargestDifference(paper, course)));

@@ -11,7 +11,6 @@
 #include "client/base/status_macros.h"
 #include "client/cli/labs/lab_calls.h"
 #include "client/cli/render/permutation.h"
-#include "client/cli/render/table.h"
 #include "client/plot/heatmap.h"
 #include "locus/client/tensor.h"
 
@@ -281,7 +280,7 @@ absl::Status DogPart(const LabOptions& options, Client& client,
   }
   report.Heading(equivariance_text::kDogHeading);
   report.Say(equivariance_text::kDogSay);
-  report.Show(FormatRows(rows));
+  report.Show(PlainRows(rows));
   report.Assert(largest[0] < kEquivarianceTolerance,
                 equivariance_text::kDogClaim, TwoDigits(largest[0]));
   report.Assert(largest[1] > kMinPositionEffect,

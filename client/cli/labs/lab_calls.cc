@@ -8,8 +8,8 @@
 #include "absl/time/clock.h"
 #include "client/base/status_macros.h"
 #include "client/cli/render/progress.h"
-#include "client/cli/render/table.h"
 #include "client/cli/requests/scheme_text.h"
+#include "client/cli/support/cli_errors.h"
 #include "client/cli/support/interrupt.h"
 #include "client/cli/support/terminal.h"
 #include "core/base/random.h"
@@ -18,6 +18,14 @@ namespace locus::client {
 
 v1::Scheme SchemeOf(const std::string& text) {
   return ParseScheme(text).value_or(v1::Scheme());
+}
+
+absl::StatusOr<int64_t> EvenDim(const LabOptions& options,
+                                int64_t default_dim) {
+  const int64_t dim = options.dim.value_or(default_dim);
+  if (dim % 2 == 0) return dim;
+  return UsageError(absl::StrCat("--dim: is ", dim,
+                                 "; must be even, since channels form pairs"));
 }
 
 v1::Positions FirstPositions(int64_t count) {
@@ -114,7 +122,7 @@ std::string EvaluationRows(const Manifest& manifest,
     }
     rows.push_back(std::move(row));
   }
-  return FormatRows(rows);
+  return PlainRows(rows);
 }
 
 nlohmann::ordered_json RowsByScheme(const Manifest& manifest,

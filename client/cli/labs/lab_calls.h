@@ -16,6 +16,9 @@ namespace locus::client {
 // A scheme in the text format of the command line. The text must be valid.
 v1::Scheme SchemeOf(const std::string& text);
 
+// The width of --dim, or `default_dim`. Returns a usage error if it is odd.
+absl::StatusOr<int64_t> EvenDim(const LabOptions& options, int64_t default_dim);
+
 // The positions 0, 1, ..., count - 1.
 v1::Positions FirstPositions(int64_t count);
 // Positions one by one.

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "client/base/printable.h"
 
 namespace locus::client {
 namespace {
@@ -34,6 +36,27 @@ std::string WrapText(absl::string_view text, size_t width) {
     used += size + (used > 0 ? 1 : 0);
   }
   return wrapped;
+}
+
+std::string PlainRows(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string>& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], CodePoints(row[c]));
+    }
+  }
+  std::string text;
+  for (const std::vector<std::string>& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      const std::string cell = PrintableLine(row[c]);
+      const size_t used = std::min(widths[c], CodePoints(cell));
+      absl::StrAppend(&line, cell, std::string(widths[c] - used + 2, ' '));
+    }
+    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
+  }
+  return text;
 }
 
 void LabReport::Heading(const Text& text) {

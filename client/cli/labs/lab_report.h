@@ -16,6 +16,10 @@ namespace locus::client {
 // Breaks a paragraph into lines of at most `width` characters of UTF-8.
 std::string WrapText(absl::string_view text, size_t width);
 
+// Left-aligned columns separated by two spaces. Unlike FormatRows(), the result
+// does not depend on the terminal, since it becomes part of a file.
+std::string PlainRows(const std::vector<std::vector<std::string>>& rows);
+
 // Collects what a lab finds. Not thread-safe.
 class LabReport {
  public:

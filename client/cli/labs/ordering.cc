@@ -20,12 +20,19 @@ constexpr int64_t kOrderingLengths[] = {4, 5, 6, 8};
 constexpr const char* kOrderingSchemes[] = {"sinusoidal", "learned", "rope",
                                             "alibi", "none"};
 
+// The sequences of the course. The first is not sorted, the second is.
+constexpr int64_t kAskedSequences[][4] = {{3, 1, 4, 2}, {1, 2, 3, 4}};
+
 v1::EvaluateExtrapolationRequest OrderingRequest(const LabOptions& options) {
   v1::EvaluateExtrapolationRequest request;
   for (const char* scheme : kOrderingSchemes) {
     *request.add_schemes() = SchemeOf(scheme);
   }
-  request.mutable_trained()->mutable_ordering();
+  v1::OrderingTask& task = *request.mutable_trained()->mutable_ordering();
+  for (const auto& sequence : kAskedSequences) {
+    task.add_ask()->mutable_values()->Add(std::begin(sequence),
+                                          std::end(sequence));
+  }
   if (options.step_count.has_value()) {
     request.mutable_trained()->mutable_training()->set_step_count(
         *options.step_count);
@@ -98,6 +105,34 @@ void AssertOrdering(const Manifest& manifest, LabReport& report) {
       winner.empty() ? report.Format(ordering_text::kNobody) : winner);
 }
 
+std::string SequenceName(const v1::OrderingAnswer& answer) {
+  return absl::StrCat("[", absl::StrJoin(answer.values(), ", "), "]");
+}
+
+// The answers of the models to the sequences of the course, one row per scheme
+// and one column per sequence.
+void SayAnswers(const Manifest& manifest, LabReport& report) {
+  // A server of an earlier version ignores the question.
+  if (manifest.summary.ordering_answers().empty()) return;
+  std::vector<std::vector<std::string>> rows = {{""}};
+  nlohmann::ordered_json answers = nlohmann::ordered_json::object();
+  for (const std::string& scheme : SchemesOf(manifest)) {
+    std::vector<std::string> row = {scheme};
+    for (const v1::OrderingAnswer& answer :
+         manifest.summary.ordering_answers()) {
+      if (answer.scheme_name() != scheme) continue;
+      if (rows.size() == 1) rows.front().push_back(SequenceName(answer));
+      row.push_back(absl::StrFormat("%.3f", answer.probability()));
+      answers[scheme][SequenceName(answer)] = answer.probability();
+    }
+    rows.push_back(std::move(row));
+  }
+  report.Heading(ordering_text::kAnswersHeading);
+  report.Say(ordering_text::kAnswersSay, kTrainTokens);
+  report.Show(PlainRows(rows));
+  report.results()["probability_of_sorted"] = answers;
+}
+
 void SayVerdict(const Manifest& manifest, int64_t seed_count,
                 LabReport& report) {
   report.Heading(ordering_text::kVerdictHeading);
@@ -161,6 +196,7 @@ absl::Status RunOrdering(const LabOptions& options, Client& client,
   report.Show(absl::StrCat(report.Format(ordering_text::kLengths, kTrainTokens),
                            "\n", EvaluationRows(manifest, kAccuracy)));
   AssertOrdering(manifest, report);
+  SayAnswers(manifest, report);
   SayVerdict(manifest, request.seed_count(), report);
   AddAccuracyFigure(manifest, report);
   InterpretOrdering(manifest, report);

@@ -45,6 +45,17 @@ inline constexpr Text kVerdictClaim = {
     "(ganador: $0)."};
 inline constexpr Text kNobody = {"none", "ninguno"};
 
+inline constexpr Text kAnswersHeading = {"Answers for two sequences",
+                                         "Respuestas a dos secuencias"};
+inline constexpr Text kAnswersSay = {
+    "Probability that the models give to \"sorted\", as a mean over the seeds. "
+    "With the query token the sequences have 5 tokens, one more than the $0 of "
+    "training.",
+    "Probabilidad que dan los modelos a \"ordenada\", como media entre "
+    "semillas. Con la palabra de consulta las secuencias tienen 5 palabras, "
+    "una "
+    "más que las $0 del entrenamiento."};
+
 inline constexpr Text kVerdictHeading = {"Verdict", "Veredicto"};
 inline constexpr Text kOneSeed = {
     "One seed gives no interval, so this is an example and not a result. Run "

@@ -10,7 +10,6 @@
 #include "client/base/status_macros.h"
 #include "client/cli/labs/lab_calls.h"
 #include "client/cli/labs/properties_text.h"
-#include "client/cli/render/table.h"
 #include "client/plot/scene.h"
 
 namespace locus::client {
@@ -93,7 +92,7 @@ std::string MatrixRows(const std::vector<SixProperties>& schemes,
     }
     rows.push_back(std::move(row));
   }
-  return FormatRows(rows);
+  return PlainRows(rows);
 }
 
 // A table with a filled cell and a check mark for each property that holds.

@@ -9,7 +9,6 @@
 #include "client/cli/labs/lab_calls.h"
 #include "client/cli/labs/rope_text.h"
 #include "client/cli/render/encoding_charts.h"
-#include "client/cli/render/table.h"
 #include "client/plot/clocks.h"
 #include "locus/client/tensor.h"
 
@@ -91,7 +90,7 @@ double RelativePart(const LabOptions& options, const RotatedVectors& vectors,
          TwoDigits(difference)});
     scores.push_back({{"m", m}, {"n", n}, {"score", score}});
   }
-  report.Show(FormatRows(rows));
+  report.Show(PlainRows(rows));
   report.Assert(largest < 1e-5, rope_text::kRelativeClaim, TwoDigits(largest));
   report.results()["relative_max_diff"] = largest;
   report.results()["scores"] = scores;
@@ -180,7 +179,7 @@ absl::Status AddRopeFigures(int64_t dim, Client& client, LabReport& report) {
 
 absl::Status RunRope(const LabOptions& options, Client& client,
                      LabReport& report) {
-  const int64_t dim = options.dim.value_or(16);
+  CLIENT_ASSIGN_OR_RETURN(const int64_t dim, EvenDim(options, 16));
   CLIENT_ASSIGN_OR_RETURN(const RotatedVectors vectors,
                           RotateVectors(options, dim, client));
   report.config()["d_head"] = dim;

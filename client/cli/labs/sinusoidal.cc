@@ -33,52 +33,19 @@ std::vector<int64_t> WaveChannels(int64_t dim) {
   return channels;
 }
 
-// The response with only the first `columns` columns of its table.
-absl::StatusOr<v1::EncodeResponse> FirstColumns(
-    const v1::EncodeResponse& response, int64_t columns) {
-  CLIENT_ASSIGN_OR_RETURN(const RealMatrix table,
-                          MatrixOf(response.additive().table()));
-  std::vector<double> values;
-  for (int64_t row = 0; row < table.rows; ++row) {
-    for (int64_t column = 0; column < columns; ++column) {
-      values.push_back(table.At(row, column));
-    }
-  }
-  v1::EncodeResponse first = response;
-  CLIENT_ASSIGN_OR_RETURN(*first.mutable_additive()->mutable_table(),
-                          MakeTensor<double>({table.rows, columns}, values));
-  return first;
-}
-
-absl::Status AddTableFigures(const v1::EncodeRequest& request,
-                             const v1::EncodeResponse& response,
-                             LabReport& report) {
-  ChartOptions options{.scheme_name = "sinusoidal",
-                       .positions = request.positions(),
-                       .dim = request.dim()};
-  const int64_t columns = std::min(kShownChannels, request.dim());
-  const std::vector<int64_t> channels = WaveChannels(request.dim());
-  CLIENT_ASSIGN_OR_RETURN(const v1::EncodeResponse shown,
-                          FirstColumns(response, columns));
-  options.title =
-      report.Format(sinusoidal_text::kHeatmapFigure, kTablePositions, columns);
-  CLIENT_ASSIGN_OR_RETURN(plot::Scene heatmap, HeatmapChart(options, shown));
-  options.title = report.Format(sinusoidal_text::kSimilarityFigure);
-  CLIENT_ASSIGN_OR_RETURN(plot::Scene similarity,
-                          SimilarityChart(options, response));
-  options.title = report.Format(sinusoidal_text::kWavesFigure,
-                                absl::StrJoin(channels, ", "));
-  CLIENT_ASSIGN_OR_RETURN(plot::Scene waves,
-                          WaveformChart(options, response, channels));
-  report.AddFigure(
-      "triptych",
-      plot::Compose(
-          {.title = report.Format(sinusoidal_text::kFigureTitle, request.dim()),
-           .description = report.Format(sinusoidal_text::kFigure),
-           .panels = {std::move(heatmap), std::move(similarity),
-                      std::move(waves)},
-           .columns = 3}),
-      sinusoidal_text::kFigure);
+absl::Status AddTableFigure(const v1::EncodeRequest& request,
+                            const v1::EncodeResponse& response,
+                            LabReport& report) {
+  const ChartOptions options{
+      .title = report.Format(sinusoidal_text::kFigureTitle, request.dim()),
+      .scheme_name = "sinusoidal",
+      .positions = request.positions(),
+      .dim = request.dim(),
+      .columns = plot::IndexRange{0, std::min(kShownChannels, request.dim())}};
+  CLIENT_ASSIGN_OR_RETURN(
+      plot::Scene triptych,
+      TriptychChart(options, response, WaveChannels(request.dim())));
+  report.AddFigure("triptych", std::move(triptych), sinusoidal_text::kFigure);
   return absl::OkStatus();
 }
 
@@ -109,7 +76,7 @@ absl::Status TablePart(int64_t dim, Client& client, LabReport& report) {
   report.config()["waveform_channels"] = WaveChannels(dim);
   report.results()["squared_norm_max_error"] = off;
   report.Interpret(sinusoidal_text::kReadTable);
-  return AddTableFigures(request, response, report);
+  return AddTableFigure(request, response, report);
 }
 
 struct DotProducts {
@@ -168,7 +135,7 @@ std::string ShiftRows(const ShiftMatrix& matrix, const LabReport& report) {
                                       block.block[row][1])});
     }
   }
-  return FormatRows(rows);
+  return PlainRows(rows);
 }
 
 absl::StatusOr<ShiftMatrix> ShiftOf(Client& client, int64_t dim,
@@ -204,7 +171,7 @@ absl::Status ShiftPart(int64_t dim, const DotProducts& dots, Client& client,
 
 absl::Status RunSinusoidal(const LabOptions& options, Client& client,
                            LabReport& report) {
-  const int64_t dim = options.dim.value_or(128);
+  CLIENT_ASSIGN_OR_RETURN(const int64_t dim, EvenDim(options, 128));
   CLIENT_RETURN_IF_ERROR(TablePart(dim, client, report));
   CLIENT_ASSIGN_OR_RETURN(const DotProducts dots, DotPart(client, report));
   return ShiftPart(dim, dots, client, report);

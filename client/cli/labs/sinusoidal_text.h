@@ -76,12 +76,6 @@ inline constexpr Text kFigure = {
     "posición."};
 inline constexpr Text kFigureTitle = {"Sinusoidal codes, d = $0",
                                       "Códigos sinusoidales, d = $0"};
-inline constexpr Text kHeatmapFigure = {"Table, $0 positions, $1 channels",
-                                        "Tabla, $0 posiciones, $1 canales"};
-inline constexpr Text kSimilarityFigure = {"Cosine of every two codes",
-                                           "Coseno entre cada dos códigos"};
-inline constexpr Text kWavesFigure = {"Channels $0", "Canales $0"};
-
 inline constexpr Text kReadTable = {
     "Low channels turn quickly and tell neighbours apart; high channels turn "
     "slowly and tell far regions apart, like the digits of a number. All codes "

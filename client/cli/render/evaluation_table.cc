@@ -156,8 +156,8 @@ std::string Wrap(absl::string_view text, size_t width) {
   return wrapped + "\n";
 }
 
-std::string Heading(const Manifest& manifest, const std::string& metric,
-                    int width) {
+std::string MetricHeading(const Manifest& manifest, const std::string& metric,
+                          int width) {
   const Metric known = MetricOf(metric);
   const std::string unit = known.is_share ? "" : known.unit;
   const char* direction = known.better == Better::kLess   ? ", lower is better"
@@ -388,7 +388,7 @@ std::string FormatEvaluation(const Manifest& manifest, int width) {
   if (metrics.empty()) {
     text = "no cell was finished\n";
   } else {
-    text = absl::StrCat(Heading(manifest, metrics.front(), width),
+    text = absl::StrCat(MetricHeading(manifest, metrics.front(), width),
                         FormatMetric(manifest, metrics.front(), width));
   }
   if (summary.partial()) {

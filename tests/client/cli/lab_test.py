@@ -198,6 +198,13 @@ class TrainedLabsTest(LabTest):
         for scheme in ("sinusoidal", "learned", "rope", "alibi"):
             self.assertGreater(accuracy[scheme]["4"]["mean"], 0.85)
         self.assertEqual(summary["winner"], "")
+        answers = summary["probability_of_sorted"]
+        self.assertEqual(set(answers), set(accuracy))
+        self.assertLess(answers["rope"]["[3, 1, 4, 2]"], 0.5)
+        self.assertGreater(answers["rope"]["[1, 2, 3, 4]"], 0.5)
+        # Without positions, both orders of the same numbers look alike.
+        self.assertAlmostEqual(answers["none"]["[3, 1, 4, 2]"],
+                               answers["none"]["[1, 2, 3, 4]"], places=5)
         self.assertIn("One seed gives no interval", printed)
 
     def test_failed_assertion_exits_with_1(self):
@@ -239,7 +246,8 @@ class UsageTest(LabTest):
         self.fails(2, "--lang: is fr; must be en or es", "rope", "--lang", "fr")
         self.fails(2, "--tokens: the lab rope does not use it", "rope", "--tokens", "he works")
         self.fails(2, "--seeds: the lab alibi does not use it", "alibi", "--seeds", "2")
-        self.fails(2, "--dim: is 0; must be at least 1", "rope", "--dim", "0")
+        self.fails(2, "--dim: is 0; must be an integer from 1", "rope", "--dim", "0")
+        self.fails(2, "--dim: is 7; must be even", "rope", "--dim", "7", "--out", self.path("o"))
         self.fails(2, "--steps: is 0; must be at least 1", "ordering", "--steps", "0")
         self.fails(2, "--tokens: give at least two words", "equivariance", "--tokens", "he")
 

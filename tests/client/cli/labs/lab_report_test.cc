@@ -13,6 +13,13 @@ TEST(WrapTextTest, CountsCharactersAndNotBytes) {
   EXPECT_EQ(WrapText("wonderful day", 4), "wonderful\nday");
 }
 
+TEST(PlainRowsTest, AlignsByCharacters) {
+  EXPECT_EQ(PlainRows({{"", "4", "5"}, {"él", "1", ""}, {"rope", "12", "3"}}),
+            "      4   5\n"
+            "él    1\n"
+            "rope  12  3\n");
+}
+
 TEST(LabReportTest, ArgumentsAreInsertedInTheChosenLanguage) {
   LabReport english(Language::kEnglish);
   LabReport spanish(Language::kSpanish);
