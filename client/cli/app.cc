@@ -10,6 +10,10 @@
 #include "absl/synchronization/mutex.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/color.h"
+#include "client/cli/support/command_line.h"
+#include "client/cli/support/help_text.h"
+#include "client/cli/support/parser_errors.h"
 #include "client/cli/support/suggest.h"
 #include "client/cli/support/terminal.h"
 
@@ -18,25 +22,28 @@ namespace {
 
 constexpr char kFooter[] = R"(Examples:
   locus schemes
-  locus encode --scheme rope --dim 8
-  locus attend --scheme alibi --tokens "the cat sat on the mat" --causal
-  locus check --scheme rope
-  locus evaluate --task copy --scheme rope --scheme alibi
-  locus plot heatmap --scheme sinusoidal --out table.svg
-  locus explain --hf-config config.json
+  locus encode rope --dim 8
+  locus attend alibi --tokens "the cat sat on the mat"
+  locus check rope
+  locus evaluate rope alibi --task copy
+  locus plot heatmap sinusoidal --out table.svg
+  locus explain config.json
+  locus compare rope rope:yarn.factor=4
   locus load --rate 2000 --duration 30s
 
-Without --server, commands use a server inside this process. Run `locus COMMAND
---help` for the flags of a command. Exit codes: 0 success, 1 the call or a check
-failed or a file could not be written, 2 usage error, 130 interrupted.)";
+Without --server, commands use a server inside this process. Run `locus help
+COMMAND` for the flags of a command. Exit codes: 0 success, 1 the call or a check
+failed or a file could not be written, 2 usage error, 130 interrupted. Tables fit
+the terminal or COLUMNS; NO_COLOR switches colour off.)";
 
 constexpr int kUsageExitCode = 2;
 
 // All commands, in the order of the help text.
 constexpr void (*kCommands[])(CLI::App&, Action&) = {
-    AddSchemes, AddEncode,  AddAttend,     AddCheck,         AddEvaluate,
-    AddPlot,    AddExplain, AddHfConfig,   AddConvertLayout, AddLoad,
-    AddHealth,  AddVersion, AddCompletion, AddManual};
+    AddSchemes,       AddEncode,  AddAttend,  AddCheck,   AddEvaluate,
+    AddPlot,          AddExplain, AddCompare, AddLab,     AddHfConfig,
+    AddConvertLayout, AddLoad,    AddHealth,  AddVersion, AddCompletion,
+    AddManual,        AddHelp};
 
 std::vector<std::string> CommandNames(const CLI::App& app) {
   std::vector<std::string> names;
@@ -64,7 +71,9 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
       absl::StrCat(" (see locus ",
                    chosen.empty() ? "" : command.get_name() + " ", "--help)");
   const std::vector<std::string> extras = app.remaining(true);
-  if (extras.empty()) return absl::StrCat(error.what(), help);
+  if (extras.empty()) {
+    return absl::StrCat(ParserErrorText(error.what()), help);
+  }
   const std::string& extra = extras.front();
   if (absl::StartsWith(extra, "-")) {
     return absl::StrCat("unknown flag ", extra,
@@ -81,6 +90,7 @@ std::string UsageMessage(const CLI::App& app, const CLI::ParseError& error) {
 int Finish(const absl::Status& status, int exit_code) {
   if (status.ok()) return exit_code;
   WriteError(ErrorLine(status));
+  WriteProgress(ErrorExcerpt(status));
   return ExitCode(status);
 }
 
@@ -90,13 +100,34 @@ int RunParsed(const Action& action) {
   return Finish(WriteOutput(outcome->text), outcome->exit_code);
 }
 
+// Adds --color to a command and its subcommands, so that the flag can be given
+// anywhere. Parsing it sets the colour at once, for errors and help texts too.
+void AddColorFlag(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--color",
+          [](const std::string& when) {
+            const absl::Status status = SetColor(when);
+            if (!status.ok()) {
+              throw CLI::ValidationError(std::string(status.message()));
+            }
+          },
+          "When to use colour: auto, always or never; default auto")
+      ->type_name("WHEN");
+  for (CLI::App* const one : command.get_subcommands({})) AddColorFlag(*one);
+}
+
 int Run(int argc, const char* const* argv) {
   CLI::App app("Positional encodings and attention as a service", "locus");
+  SetColor("auto").IgnoreError();
+  UseHelpText(app);
   app.footer(kFooter);
   app.set_version_flag("--version", VersionLine(), "Print the version");
   app.require_subcommand(0, 1);
   Action action;
   for (const auto add : kCommands) add(app, action);
+  CheckNumberFlags(app);
+  AddColorFlag(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -107,10 +138,7 @@ int Run(int argc, const char* const* argv) {
     WriteError(UsageMessage(app, error));
     return kUsageExitCode;
   }
-  if (!action) {
-    WriteError("no command given (see locus --help)");
-    return kUsageExitCode;
-  }
+  if (!action) return Finish(WriteOutput(app.help()), 0);
   return RunParsed(action);
 }
 
@@ -126,6 +154,7 @@ int RunApp(int argc, const char* const* argv) {
   InstallSignalHandlers();
   // Our own code does not throw, but libraries may, e.g. std::bad_alloc.
   try {
+    RecordCommandLine(argc, argv);
     return Run(argc, argv);
   } catch (const std::exception& error) {
     WriteError(error.what());

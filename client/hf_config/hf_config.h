@@ -27,6 +27,8 @@ struct HfModel {
   // them.
   int64_t head_dim = 0;
   int64_t head_count = 0;
+  // Width of the embeddings; 0 if the configuration does not specify it.
+  int64_t embedding_dim = 0;
   // For RoPE: the context length of the training, and the length that a scaling
   // extends it to; 0 if unknown.
   int64_t trained_length = 0;
@@ -38,6 +40,9 @@ struct HfModel {
   // Human-readable notes about fields that were not understood and about
   // assumptions and choices that were made.
   std::vector<std::string> notes;
+  // The name of the configuration file without its folder, for messages. Set
+  // by the command line; empty for a scheme that comes from no file.
+  std::string file_name;
 };
 
 // Parses the text of a config.json. INVALID_ARGUMENT if the text is not a model

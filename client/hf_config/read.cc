@@ -32,10 +32,11 @@ absl::Status ReadSizes(HfReading& reading) {
   CLIENT_RETURN_IF_ERROR(
       config.Integer({"num_attention_heads", "n_head", "n_heads", "num_heads"},
                      &model.head_count));
-  int64_t width = 0;
-  CLIENT_RETURN_IF_ERROR(
-      config.Integer({"hidden_size", "n_embd", "d_model", "n_embed"}, &width));
-  if (model.head_count > 0) model.head_dim = width / model.head_count;
+  CLIENT_RETURN_IF_ERROR(config.Integer(
+      {"hidden_size", "n_embd", "d_model", "n_embed"}, &model.embedding_dim));
+  if (model.head_count > 0) {
+    model.head_dim = model.embedding_dim / model.head_count;
+  }
   if (reading.type.head_dim > 0) model.head_dim = reading.type.head_dim;
   // With multi-head latent attention (DeepSeek-V2), RoPE applies to a part of
   // each head that has a projection of its own.

@@ -24,6 +24,18 @@ constexpr Rgb kBlueRed[] = {{5, 48, 97},     {33, 102, 172},  {67, 147, 195},
                             {253, 219, 199}, {244, 165, 130}, {214, 96, 77},
                             {178, 24, 43},   {103, 0, 31}};
 
+// The same hues on a dark background: the magnitude is shown by brightness.
+constexpr Rgb kDarkBlueRed[] = {
+    {186, 222, 255}, {110, 178, 244}, {56, 132, 208}, {32, 88, 150},
+    {20, 46, 82},    {11, 13, 16},    {82, 30, 24},   {148, 48, 32},
+    {208, 82, 52},   {244, 138, 96},  {255, 206, 178}};
+
+absl::Span<const Rgb> ColorsOf(ColorMap map, Theme theme) {
+  if (map == ColorMap::kSequential) return kViridis;
+  if (theme == Theme::kDark) return kDarkBlueRed;
+  return kBlueRed;
+}
+
 uint8_t Interpolate(uint8_t a, uint8_t b, double share) {
   return static_cast<uint8_t>(std::lround(a + (b - a) * share));
 }
@@ -41,10 +53,8 @@ double Luminance(Rgb color) {
 
 }  // namespace
 
-Rgb ColorAt(ColorMap map, double position) {
-  const absl::Span<const Rgb> colors = map == ColorMap::kSequential
-                                           ? absl::MakeConstSpan(kViridis)
-                                           : absl::MakeConstSpan(kBlueRed);
+Rgb ColorAt(ColorMap map, double position, Theme theme) {
+  const absl::Span<const Rgb> colors = ColorsOf(map, theme);
   const double at =
       std::clamp(position, 0.0, 1.0) * static_cast<double>(colors.size() - 1);
   const size_t below = std::min(static_cast<size_t>(at), colors.size() - 2);
@@ -53,6 +63,11 @@ Rgb ColorAt(ColorMap map, double position) {
   const double rest = at - static_cast<double>(below);
   return {Interpolate(a.red, b.red, rest), Interpolate(a.green, b.green, rest),
           Interpolate(a.blue, b.blue, rest)};
+}
+
+ThemedRgb ThemedColorAt(ColorMap map, double position) {
+  return {ColorAt(map, position, Theme::kLight),
+          ColorAt(map, position, Theme::kDark)};
 }
 
 double PositionInRange(double value, Interval range) {

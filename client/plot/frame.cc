@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/plot/text.h"
 
@@ -10,9 +9,7 @@ namespace locus::client::plot {
 namespace {
 
 constexpr double kTickSize = 11.5;
-constexpr double kTitleSize = 16;
 constexpr double kNoteSize = 12;
-constexpr double kMargin = 16;
 
 double MaxWidth(const std::vector<std::string>& labels) {
   double widest = 0;
@@ -20,22 +17,6 @@ double MaxWidth(const std::vector<std::string>& labels) {
     widest = std::max(widest, TextWidth(label, kTickSize));
   }
   return widest;
-}
-
-// Breaks text into lines that fit the width.
-std::vector<std::string> WrapWords(const std::string& text, double size,
-                                   double width) {
-  std::vector<std::string> lines;
-  for (const absl::string_view word :
-       absl::StrSplit(text, ' ', absl::SkipEmpty())) {
-    if (!lines.empty() &&
-        TextWidth(absl::StrCat(lines.back(), " ", word), size) <= width) {
-      absl::StrAppend(&lines.back(), " ", word);
-    } else {
-      lines.push_back(Ellipsized(word, size, width));
-    }
-  }
-  return lines;
 }
 
 void AddYAxis(const std::vector<double>& ticks,
@@ -55,8 +36,8 @@ void AddYAxis(const std::vector<double>& ticks,
 }
 
 // Adds the x axis. Labels that would overlap the previous label are omitted.
-void AddXAxis(const std::vector<double>& ticks, Frame& frame) {
-  const std::vector<std::string> labels = TickLabels(ticks);
+void AddXAxis(const std::vector<double>& ticks,
+              const std::vector<std::string>& labels, Frame& frame) {
   const double bottom = frame.area.high_y;
   frame.shapes.emplace_back(
       Path{.points = {{frame.area.low_x, bottom}, {frame.area.high_x, bottom}},
@@ -80,44 +61,54 @@ void AddXAxis(const std::vector<double>& ticks, Frame& frame) {
 }  // namespace
 
 double AddHeading(const std::string& title, const std::string& note,
-                  double width, std::vector<Shape>& shapes) {
-  double y = kMargin;
+                  double width, std::vector<Shape>& shapes, double title_size) {
+  if (title.empty() && note.empty()) return 8;
+  double y = kChartMargin;
+  // Bold letters are wider.
   for (const std::string& line :
-       WrapWords(title, 1.06 * kTitleSize, width - 2 * kMargin)) {
-    y += kTitleSize;
-    shapes.emplace_back(Text{
-        .at = {kMargin, y}, .text = line, .size = kTitleSize, .bold = true});
+       WrapWords(title, 1.06 * title_size, width - 2 * kChartMargin)) {
+    y += title_size;
+    shapes.emplace_back(Text{.at = {kChartMargin, y},
+                             .text = line,
+                             .size = title_size,
+                             .bold = true});
     y += 4;
   }
-  for (const std::string& line :
-       WrapWords(note, kNoteSize, width - 2 * kMargin)) {
-    y += kNoteSize + 2;
-    shapes.emplace_back(Text{.at = {kMargin, y},
-                             .text = line,
-                             .size = kNoteSize,
-                             .color = Role::kQuiet});
-    y += 2;
+  for (const absl::string_view paragraph : absl::StrSplit(note, '\n')) {
+    for (const std::string& line :
+         WrapWords(paragraph, kNoteSize, width - 2 * kChartMargin)) {
+      y += kNoteSize + 2;
+      shapes.emplace_back(Text{.at = {kChartMargin, y},
+                               .text = line,
+                               .size = kNoteSize,
+                               .color = Role::kQuiet});
+      y += 2;
+    }
   }
   return y + 8;
 }
 
 Frame MakeFrame(const FrameOptions& options) {
   std::vector<Shape> heading;
-  double top = AddHeading(options.title, options.note, options.width, heading);
+  double top = AddHeading(options.title, options.note, options.width, heading,
+                          options.title_size);
   const std::vector<double> y_ticks =
-      options.log_y ? LogTicks(options.y_range) : NiceTicks(options.y_range, 5);
+      options.log_y ? LogTicks(options.y_range)
+                    : NiceTicks(options.y_range, options.height < 220 ? 2 : 5);
   const std::vector<std::string> y_labels = TickLabels(y_ticks);
   // The label of the y axis is horizontal, above the axis.
   if (!options.y_label.empty()) {
     top += 13;
-    heading.emplace_back(Text{.at = {kMargin, top},
-                              .text = options.y_label,
-                              .size = kTickSize,
-                              .color = Role::kQuiet});
+    heading.emplace_back(
+        Text{.at = {kChartMargin, top},
+             .text = Ellipsized(options.y_label, kTickSize,
+                                options.width - 2 * kChartMargin),
+             .size = kTickSize,
+             .color = Role::kQuiet});
     top += 12;
   }
-  const Area area{kMargin + MaxWidth(y_labels) + 10,
-                  options.width - options.right - kMargin, top,
+  const Area area{kChartMargin + MaxWidth(y_labels) + 10,
+                  options.width - options.right - kChartMargin, top,
                   options.height - (options.x_label.empty() ? 30 : 48)};
   // Padding keeps markers at both ends inside the area.
   const Interval x_pixels{area.low_x + 10, area.high_x - 10};
@@ -129,9 +120,15 @@ Frame MakeFrame(const FrameOptions& options) {
                                  : Scale::Linear(options.y_range, y_pixels),
               .shapes = std::move(heading)};
   AddYAxis(y_ticks, y_labels, frame);
-  AddXAxis(
-      options.x_ticks.empty() ? NiceTicks(options.x_range, 8) : options.x_ticks,
-      frame);
+  const std::vector<double> x_ticks =
+      options.x_ticks.empty()
+          ? NiceTicks(options.x_range, options.width < 500 ? 5 : 8)
+          : options.x_ticks;
+  AddXAxis(x_ticks,
+           options.x_tick_labels.size() == x_ticks.size()
+               ? options.x_tick_labels
+               : TickLabels(x_ticks),
+           frame);
   if (!options.x_label.empty()) {
     frame.shapes.emplace_back(
         Text{.at = {(area.low_x + area.high_x) / 2, options.height - 12},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
 #include "client/plot/frame.h"
 #include "client/plot/text.h"
 
@@ -29,6 +30,27 @@ double CellSize(int64_t count) {
   return std::max(4.0, 560.0 / static_cast<double>(count));
 }
 
+// Whether there are words, and cells that are large enough for them.
+bool WordsFit(const HeatmapGrid& grid) {
+  const size_t count =
+      std::max(grid.column_words.size(), grid.row_words.size());
+  return !grid.column_words.empty() &&
+         CellSize(static_cast<int64_t>(count)) >= 11;
+}
+
+// Returns the width of the widest number of a row.
+double NumberWidth(const HeatmapGrid& grid) {
+  double widest = TextWidth("000", kHeatmapTickSize);
+  for (const Heatmap& panel : grid.panels) {
+    const auto include = [&](int64_t id) {
+      widest = std::max(widest, TextWidth(absl::StrCat(id), kHeatmapTickSize));
+    };
+    for (const int64_t id : panel.row_ids) include(id);
+    if (panel.row_ids.empty()) include(std::llround(panel.row_ends.high));
+  }
+  return widest;
+}
+
 void SizeByWords(const HeatmapGrid& grid, HeatmapLayout& layout) {
   const double columns = static_cast<double>(grid.column_words.size());
   const double rows = static_cast<double>(grid.row_words.size());
@@ -44,6 +66,7 @@ void SizeByNumbers(const HeatmapGrid& grid, HeatmapLayout& layout) {
   layout.panel_width = grid.panels_per_row <= 4
                            ? kWidths[index]
                            : 720.0 / grid.panels_per_row - 12;
+  if (grid.panel_width > 0) layout.panel_width = grid.panel_width;
   const Heatmap& panel = grid.panels.front();
   const double ratio = static_cast<double>(panel.rows) /
                        static_cast<double>(std::max<int64_t>(panel.columns, 1));
@@ -61,47 +84,63 @@ void SizeByNumbers(const HeatmapGrid& grid, HeatmapLayout& layout) {
 
 HeatmapLayout LayOutHeatmaps(const HeatmapGrid& grid, double bar_labels) {
   HeatmapLayout layout;
-  const bool words = !grid.column_words.empty();
+  layout.has_words = WordsFit(grid);
+  const bool words = layout.has_words;
   words ? SizeByWords(grid, layout) : SizeByNumbers(grid, layout);
   const int count = static_cast<int>(grid.panels.size());
   const int columns = std::min(grid.panels_per_row, count);
   layout.rows = (count + columns - 1) / columns;
 
   const double left = words             ? MaxWordWidth(grid.row_words) + 10
-                      : layout.numbered ? 40
+                      : layout.numbered ? NumberWidth(grid) + 12
                                         : 0;
-  const double bottom = layout.numbered ? 22 : 4;
+  double bottom = layout.numbered ? 22 : 4;
+  // The label of the columns is below the last panel of each column.
+  if (!grid.column_label.empty() && count % columns != 0) bottom += 16;
   layout.words_height =
       !words ? 0
              : 8 + (layout.rotated_words
                         ? 0.75 * MaxWordWidth(grid.column_words) + 6
                         : kHeatmapWordSize);
+  const auto any = [&grid](auto has) {
+    return std::any_of(grid.panels.begin(), grid.panels.end(), has);
+  };
+  layout.has_subtitles =
+      any([](const Heatmap& panel) { return !panel.subtitle.empty(); });
   const bool titled =
-      std::any_of(grid.panels.begin(), grid.panels.end(),
-                  [](const Heatmap& panel) { return !panel.title.empty(); });
-  const double above =
-      layout.words_height + (titled ? kHeatmapTitleSize + 8 : 2);
+      any([](const Heatmap& panel) { return !panel.title.empty(); });
+  const double above = layout.words_height +
+                       (titled ? kHeatmapTitleSize + 8 : 2) +
+                       (layout.has_subtitles ? kHeatmapTickSize + 4 : 0);
   // Rotated words extend beyond the last column.
   const double lean =
       layout.rotated_words ? 0.7 * MaxWordWidth(grid.column_words) : 0;
-  layout.step_x = left + layout.panel_width + std::max(14.0, lean);
+  const double own_bar = grid.range_per_panel ? 6 + 8 + 7 + bar_labels : 0;
+  const double gap = std::max(14.0, lean);
+  layout.step_x = left + layout.panel_width + own_bar + gap;
   layout.step_y = above + layout.panel_height + bottom + 8;
-  const double panels_end =
-      kGridMargin + columns * layout.step_x - std::max(14.0, lean);
+  const double panels_end = kGridMargin + columns * layout.step_x - gap;
   layout.bar_x = panels_end + std::max(22.0, lean + 6);
-  layout.width =
-      std::ceil(std::max(420.0, layout.bar_x + 22 + bar_labels + kGridMargin));
+  const double end =
+      grid.range_per_panel ? panels_end + lean : layout.bar_x + 22 + bar_labels;
+  layout.width = std::ceil(std::max(420.0, end + kGridMargin));
 
   std::vector<Shape> unused;
-  double top = AddHeading(grid.title, grid.note, layout.width, unused);
-  if (!grid.row_label.empty()) top += 20;
+  double top =
+      AddHeading(grid.title, grid.note, layout.width, unused, grid.title_size);
+  if (!grid.row_label.empty()) {
+    layout.row_label_y = top + 9;
+    top += 20;
+  }
   layout.first = {kGridMargin + left, top + above};
   layout.bar_height =
       std::clamp(layout.step_y * layout.rows - above - bottom - 8, 90.0, 320.0);
   const double panels_bottom = top + layout.step_y * layout.rows;
-  const double bar_bottom = layout.first.y + layout.bar_height + 12;
-  layout.height = std::ceil(std::max(panels_bottom, bar_bottom) +
-                            (grid.column_label.empty() ? 6 : 24));
+  const double bar_bottom =
+      grid.range_per_panel ? 0 : layout.first.y + layout.bar_height + 12;
+  const bool room_below = !grid.column_label.empty() && count % columns == 0;
+  layout.height =
+      std::ceil(std::max(panels_bottom, bar_bottom) + (room_below ? 16 : 6));
   return layout;
 }
 

@@ -14,8 +14,12 @@ struct HeatmapLayout {
   double step_x = 0;
   double step_y = 0;
   int rows = 0;
-  // Whether the axes have numbers.
+  // Whether the axes have words or numbers; neither if the panels are small.
+  bool has_words = false;
   bool numbered = false;
+  bool has_subtitles = false;
+  // Baseline of the label of the rows, above the first panel.
+  double row_label_y = 0;
   // Whether the words above the columns are rotated, and their height.
   bool rotated_words = false;
   double words_height = 0;
@@ -38,7 +42,7 @@ inline constexpr double kHeatmapWordSize = 12;
 inline constexpr double kHeatmapTitleSize = 12.5;
 
 // Computes the layout. `bar_labels` is the width of the labels of the colour
-// bar.
+// bar or bars.
 HeatmapLayout LayOutHeatmaps(const HeatmapGrid& grid, double bar_labels);
 
 }  // namespace locus::client::plot

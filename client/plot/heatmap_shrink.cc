@@ -4,6 +4,38 @@
 #include "client/plot/heatmap.h"
 
 namespace locus::client::plot {
+namespace {
+
+// Keeps the numbers of the rows or columns within a range.
+void Crop(IndexRange range, int64_t count, Interval& ends,
+          std::vector<int64_t>& ids) {
+  if (!ids.empty()) {
+    ids = {ids.begin() + range.low, ids.begin() + range.high};
+    return;
+  }
+  const double step =
+      count > 1 ? (ends.high - ends.low) / static_cast<double>(count - 1) : 1;
+  const double low = ends.low;
+  ends = {low + step * static_cast<double>(range.low),
+          low + step * static_cast<double>(range.high - 1)};
+}
+
+}  // namespace
+
+Heatmap Cropped(const Heatmap& heatmap, IndexRange rows, IndexRange columns) {
+  Heatmap part = heatmap;
+  part.rows = rows.high - rows.low;
+  part.columns = columns.high - columns.low;
+  part.values.clear();
+  for (int64_t row = rows.low; row < rows.high; ++row) {
+    const auto begin = heatmap.values.begin() + row * heatmap.columns;
+    part.values.insert(part.values.end(), begin + columns.low,
+                       begin + columns.high);
+  }
+  Crop(rows, heatmap.rows, part.row_ends, part.row_ids);
+  Crop(columns, heatmap.columns, part.column_ends, part.column_ids);
+  return part;
+}
 
 Heatmap Shrunk(const Heatmap& heatmap, int64_t size) {
   if (heatmap.rows <= size && heatmap.columns <= size) return heatmap;

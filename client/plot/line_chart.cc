@@ -43,40 +43,68 @@ Interval XRange(const LineChart& chart) {
   return range;
 }
 
-// Returns a range that contains all means, and the intervals as far as the
-// means remain readable: with three seeds, an interval can be much wider than
-// the distance between curves.
+// All horizontal lines of a chart.
+std::vector<ReferenceLine> LinesOf(const LineChart& chart) {
+  std::vector<ReferenceLine> lines = chart.references;
+  if (chart.reference.has_value()) {
+    lines.push_back({*chart.reference, chart.reference_label});
+  }
+  std::erase_if(lines, [&chart](const ReferenceLine& line) {
+    return !HasPlace(line.y, chart.log_y);
+  });
+  return lines;
+}
+
+// The extent of the values on the y axis, which are logarithms on a logarithmic
+// axis. Values without a place on the axis are left out.
+class Extent {
+ public:
+  explicit Extent(bool is_log) : is_log_(is_log) {}
+
+  void Include(double y) {
+    if (!HasPlace(y, is_log_)) return;
+    const double value = is_log_ ? std::log(y) : y;
+    low_ = std::min(low_, value);
+    high_ = std::max(high_, value);
+  }
+  bool IsEmpty() const { return low_ > high_; }
+  double low() const { return low_; }
+  double high() const { return high_; }
+
+ private:
+  const bool is_log_;
+  double low_ = std::numeric_limits<double>::infinity();
+  double high_ = -std::numeric_limits<double>::infinity();
+};
+
+// Returns a range that contains all means, intervals, dots and lines. The
+// intervals stay whole even if they are much wider than the distances between
+// the means: a chart that cuts them would show differences that the
+// measurements do not support.
 Interval YRange(const LineChart& chart) {
   if (chart.y_range.has_value()) return *chart.y_range;
-  const auto to = [&](double y) { return chart.log_y ? std::log(y) : y; };
-  double low = std::numeric_limits<double>::infinity();
-  double high = -low;
-  double band_low = low;
-  double band_high = high;
+  Extent extent(chart.log_y);
   for (const Curve& curve : chart.curves) {
     for (const CurvePoint& point : curve.points) {
       if (!IsShown(chart, point)) continue;
-      low = std::min(low, to(point.y));
-      high = std::max(high, to(point.y));
-      if (HasPlace(point.high, chart.log_y)) {
-        band_high = std::max(band_high, to(std::max(point.high, point.y)));
-      }
-      if (HasPlace(point.low, chart.log_y)) {
-        band_low = std::min(band_low, to(std::min(point.low, point.y)));
-      }
+      extent.Include(point.y);
+      extent.Include(std::max(point.high, point.y));
+      extent.Include(std::min(point.low, point.y));
+    }
+    for (const Point& dot : curve.dots) {
+      if (HasPlace(dot.x, chart.log_x)) extent.Include(dot.y);
     }
   }
-  if (low > high) return chart.log_y ? Interval{1, 10} : Interval{0, 1};
-  if (chart.reference.has_value() && HasPlace(*chart.reference, chart.log_y)) {
-    low = std::min(low, to(*chart.reference));
-    high = std::max(high, to(*chart.reference));
-  }
+  if (extent.IsEmpty()) return chart.log_y ? Interval{1, 10} : Interval{0, 1};
+  for (const ReferenceLine& line : LinesOf(chart)) extent.Include(line.y);
+  double low = extent.low();
+  double high = extent.high();
   // A difference of logarithms is already relative.
   const double size = chart.log_y ? 1 : std::max(std::abs(low), std::abs(high));
   const double span =
       high - low > kMinSpan * size ? high - low : 0.1 * std::max(1e-3, size);
-  low = std::max(std::min(low, band_low), low - 0.4 * span) - 0.05 * span;
-  high = std::min(std::max(high, band_high), high + 0.4 * span) + 0.05 * span;
+  low -= 0.06 * span;
+  high += 0.06 * span;
   if (chart.log_y) {
     // Approximate logarithm of the largest drawable value.
     constexpr double kMaxLog = 690;
@@ -87,7 +115,11 @@ Interval YRange(const LineChart& chart) {
 }
 
 double LongestName(const LineChart& chart) {
-  double longest = TextWidth(chart.reference_label, kLabelSize);
+  if (!chart.names) return 0;
+  double longest = 0;
+  for (const ReferenceLine& line : LinesOf(chart)) {
+    longest = std::max(longest, TextWidth(line.label, kLabelSize));
+  }
   for (const Curve& curve : chart.curves) {
     longest = std::max(longest, TextWidth(curve.name, kLabelSize));
   }
@@ -117,12 +149,14 @@ class ChartDrawer {
                           .x_range = XRange(chart),
                           .y_range = YRange(chart),
                           .x_ticks = chart.x_ticks,
+                          .x_tick_labels = chart.x_tick_labels,
                           .log_x = chart.log_x,
                           .log_y = chart.log_y,
-                          .right = LongestName(chart) + 24,
+                          .right = chart.names ? LongestName(chart) + 24 : 0,
                           .headroom = chart.marked_x.has_value() ? 18.0 : 0.0,
                           .width = chart.width,
-                          .height = chart.height})) {}
+                          .height = chart.height,
+                          .title_size = chart.title_size})) {}
 
   Scene Draw() {
     Scene scene{.width = chart_.width,
@@ -133,10 +167,11 @@ class ChartDrawer {
     DrawMark();
     scene.shapes.insert(scene.shapes.end(), frame_.shapes.begin(),
                         frame_.shapes.end());
-    DrawReference();
+    DrawReferences();
     for (const Curve& curve : chart_.curves) DrawBand(curve);
+    for (const Curve& curve : chart_.curves) DrawDots(curve);
     for (const Curve& curve : chart_.curves) DrawCurve(curve);
-    DrawNames();
+    if (chart_.names) DrawNames();
     return scene;
   }
 
@@ -165,13 +200,29 @@ class ChartDrawer {
              .color = Role::kQuiet});
   }
 
-  void DrawReference() {
-    if (!chart_.reference.has_value()) return;
-    const double y = frame_.y.Clamped(*chart_.reference);
-    Add(Path{
-        .points = {{frame_.area.low_x, y}, {frame_.area.high_x, y}},
-        .style = {
-            .stroke = Role::kQuiet, .stroke_width = 1.2, .dashes = {1.5, 4}}});
+  void DrawReferences() {
+    for (const ReferenceLine& line : LinesOf(chart_)) {
+      const double y = frame_.y.Clamped(line.y);
+      Add(Path{.points = {{frame_.area.low_x, y}, {frame_.area.high_x, y}},
+               .style = {.stroke = Role::kQuiet,
+                         .stroke_width = 1.2,
+                         .dashes = {1.5, 4}},
+               .hover = absl::StrCat(line.label, ": ", ShortNumber(line.y))});
+    }
+  }
+
+  void DrawDots(const Curve& curve) {
+    for (const Point& dot : curve.dots) {
+      if (!HasPlace(dot.x, chart_.log_x) || !HasPlace(dot.y, chart_.log_y)) {
+        continue;
+      }
+      Add(Circle{.center = {frame_.x.At(dot.x), frame_.y.Clamped(dot.y)},
+                 .radius = 2.1,
+                 .style = {.fill = SeriesRole(curve.series),
+                           .opacity = curve.pale ? 0.3 : 0.55},
+                 .hover = absl::StrCat(curve.name, " at ", ShortNumber(dot.x),
+                                       ": ", ShortNumber(dot.y))});
+    }
   }
 
   std::vector<CurvePoint> Shown(const Curve& curve) const {
@@ -254,11 +305,10 @@ class ChartDrawer {
       named.push_back(
           {PlaceOf(points.back()), curve.name, SeriesRole(curve.series)});
     }
-    if (chart_.reference.has_value()) {
-      named.push_back(
-          {{frame_.area.high_x - 6, frame_.y.Clamped(*chart_.reference)},
-           chart_.reference_label,
-           Role::kQuiet});
+    for (const ReferenceLine& line : LinesOf(chart_)) {
+      named.push_back({{frame_.area.high_x - 6, frame_.y.Clamped(line.y)},
+                       line.label,
+                       Role::kQuiet});
     }
     return named;
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "client/plot/frame.h"
 #include "client/plot/scale.h"
 #include "client/plot/scene.h"
 
@@ -25,8 +26,17 @@ struct Curve {
   // Index of the colour, dashes and markers. A scheme has the same index in all
   // charts of a report.
   int series = 0;
+  // Single measurements drawn as dots, such as one per seed, in units of the
+  // axes.
+  std::vector<Point> dots = {};
   // Draws the curve in a pale colour, for schemes that are not compared.
   bool pale = false;
+};
+
+// A horizontal line, such as the training length.
+struct ReferenceLine {
+  double y = 0;
+  std::string label;
 };
 
 struct LineChart {
@@ -40,6 +50,8 @@ struct LineChart {
 
   // Ticks of the x axis; empty chooses them automatically.
   std::vector<double> x_ticks = {};
+  // Labels of `x_ticks`; empty formats the numbers.
+  std::vector<std::string> x_tick_labels = {};
   bool log_x = false;
   bool log_y = false;
   // Draws markers at the points, to distinguish curves without colour.
@@ -53,9 +65,15 @@ struct LineChart {
   // A horizontal reference line, such as the chance level.
   std::optional<double> reference = std::nullopt;
   std::string reference_label = "";
+  // Further horizontal lines.
+  std::vector<ReferenceLine> references = {};
+  // Writes the names of the curves and lines at the right. Panels of a figure
+  // with a legend leave them out.
+  bool names = true;
 
   double width = 760;
   double height = 430;
+  double title_size = kTitleSize;
 };
 
 Scene DrawLineChart(const LineChart& chart);

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "cairo.h"
+#include "client/plot/png_text.h"
 #include "pango/pangocairo.h"
 
 namespace locus::client::plot {
@@ -40,7 +41,10 @@ std::string Encoded(cairo_surface_t* surface) {
   return bytes;
 }
 
-Surface MakeSurface(const Raster& raster) {
+Surface MakeSurface(const Raster& raster, Theme theme) {
+  const std::vector<Raster::Pixel>& pixels =
+      theme == Theme::kDark && !raster.dark_pixels.empty() ? raster.dark_pixels
+                                                           : raster.pixels;
   Surface surface(cairo_image_surface_create(CAIRO_FORMAT_ARGB32,
                                              raster.columns, raster.rows));
   cairo_surface_flush(surface.get());
@@ -49,7 +53,7 @@ Surface MakeSurface(const Raster& raster) {
   for (int row = 0; data != nullptr && row < raster.rows; ++row) {
     for (int column = 0; column < raster.columns; ++column) {
       const Raster::Pixel& pixel =
-          raster.pixels[static_cast<size_t>(row) * raster.columns + column];
+          pixels[static_cast<size_t>(row) * raster.columns + column];
       const uint32_t value =
           pixel.hidden ? 0
                        : 0xff000000u | pixel.color.red << 16 |
@@ -123,7 +127,7 @@ class Painter {
   }
 
   void Add(const Image& image) {
-    const Surface surface = MakeSurface(image.raster);
+    const Surface surface = MakeSurface(image.raster, theme_);
     cairo_save(cairo_);
     cairo_translate(cairo_, image.corner.x, image.corner.y);
     cairo_scale(cairo_, image.width / image.raster.columns,
@@ -140,12 +144,21 @@ class Painter {
   // Sets the colour. Returns false if it is empty.
   bool Use(const Color& color, double opacity) {
     if (std::holds_alternative<std::monostate>(color)) return false;
-    const Role* role = std::get_if<Role>(&color);
-    const Rgb rgb =
-        role != nullptr ? ColorOf(*role, theme_) : std::get<Rgb>(color);
+    const Rgb rgb = Resolve(color);
     cairo_set_source_rgba(cairo_, rgb.red / 255.0, rgb.green / 255.0,
                           rgb.blue / 255.0, opacity);
     return true;
+  }
+
+  // The colour in the theme of the picture; it must not be empty.
+  Rgb Resolve(const Color& color) const {
+    if (const Role* role = std::get_if<Role>(&color)) {
+      return ColorOf(*role, theme_);
+    }
+    if (const ThemedRgb* themed = std::get_if<ThemedRgb>(&color)) {
+      return theme_ == Theme::kDark ? themed->dark : themed->light;
+    }
+    return std::get<Rgb>(color);
   }
 
   // Fills and strokes the current path, then clears it.
@@ -166,8 +179,8 @@ class Painter {
 
 }  // namespace
 
-std::string EncodePng(const Raster& raster) {
-  return Encoded(MakeSurface(raster).get());
+std::string EncodePng(const Raster& raster, Theme theme) {
+  return Encoded(MakeSurface(raster, theme).get());
 }
 
 absl::StatusOr<std::string> WritePng(const Scene& scene, Theme theme,
@@ -190,7 +203,12 @@ absl::StatusOr<std::string> WritePng(const Scene& scene, Theme theme,
   for (const Shape& shape : scene.shapes) {
     std::visit([&painter](const auto& each) { painter.Add(each); }, shape);
   }
-  return Encoded(surface.get());
+  std::string png = Encoded(surface.get());
+  if (!scene.provenance.command.empty()) {
+    AddPngText("Source", scene.provenance.command, png);
+    AddPngText("Software", scene.provenance.software, png);
+  }
+  return png;
 }
 
 }  // namespace locus::client::plot

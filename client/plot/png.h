@@ -11,11 +11,11 @@
 namespace locus::client::plot {
 
 // Encodes a raster image, such as a heatmap within an SVG.
-std::string EncodePng(const Raster& raster);
+std::string EncodePng(const Raster& raster, Theme theme = Theme::kLight);
 
 // Renders a scene. The default of two pixels per unit suits high-density
-// screens. INVALID_ARGUMENT if the image would exceed the maximum size of
-// cairo.
+// screens. The provenance becomes text chunks named Source and Software.
+// INVALID_ARGUMENT if the image would exceed the maximum size of cairo.
 absl::StatusOr<std::string> WritePng(const Scene& scene, Theme theme,
                                      double pixels_per_unit = 2);
 

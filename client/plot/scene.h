@@ -41,8 +41,17 @@ constexpr Role SeriesRole(int index) {
                            index % kSeriesCount);
 }
 
-// No colour, a role, or a colour that is the same in every theme.
-using Color = std::variant<std::monostate, Role, Rgb>;
+// A colour of data that differs between the light and the dark theme.
+struct ThemedRgb {
+  Rgb light;
+  Rgb dark;
+
+  friend bool operator==(const ThemedRgb&, const ThemedRgb&) = default;
+};
+
+// No colour, a role, a colour that is the same in every theme, or one for each
+// theme.
+using Color = std::variant<std::monostate, Role, Rgb, ThemedRgb>;
 
 struct Point {
   double x = 0;
@@ -113,6 +122,8 @@ struct Raster {
     bool hidden = false;  // Transparent.
   };
   std::vector<Pixel> pixels;  // [rows, columns].
+  // The pixels of the dark theme, [rows, columns]; empty if they are the same.
+  std::vector<Pixel> dark_pixels = {};
 };
 
 struct Image {
@@ -124,6 +135,14 @@ struct Image {
 
 using Shape = std::variant<Rect, Path, Circle, Text, Image>;
 
+// The origin of a picture; see AddProvenance() in provenance.h.
+struct Provenance {
+  // The command line that draws the picture again, with quotes for a shell.
+  std::string command;
+  // Name and version of the program.
+  std::string software;
+};
+
 struct Scene {
   double width = 0;
   double height = 0;
@@ -132,6 +151,8 @@ struct Scene {
   std::string description;
   // Shapes in drawing order; later shapes cover earlier ones.
   std::vector<Shape> shapes;
+  // Written to the metadata of the file unless the command is empty.
+  Provenance provenance = {};
 };
 
 }  // namespace locus::client::plot

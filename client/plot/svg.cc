@@ -33,6 +33,7 @@ class SvgWriter {
     absl::StrAppend(&svg_, " role=\"img\" font-family=\"", kFontStack,
                     "\">\n<title>", Escape(scene.title), "</title>\n<desc>",
                     Escape(scene.description), "</desc>\n");
+    AddMetadata(scene.provenance);
     if (!options.embedded) {
       absl::StrAppend(&svg_, "<style>", RoleStyles(options.theme),
                       "</style>\n");
@@ -48,6 +49,13 @@ class SvgWriter {
   }
 
  private:
+  void AddMetadata(const Provenance& provenance) {
+    if (provenance.command.empty()) return;
+    absl::StrAppend(&svg_, "<metadata>command: ", Escape(provenance.command),
+                    "\nsoftware: ", Escape(provenance.software),
+                    "</metadata>\n");
+  }
+
   void Attribute(absl::string_view name, absl::string_view value) {
     absl::StrAppend(&svg_, " ", name, "=\"", value, "\"");
   }
@@ -60,6 +68,12 @@ class SvgWriter {
                       static_cast<int>(*role));
     } else if (const Rgb* rgb = std::get_if<Rgb>(&color)) {
       Attribute(property, HexColor(*rgb));
+    } else if (const ThemedRgb* themed = std::get_if<ThemedRgb>(&color)) {
+      // Renderers without CSS variables use the attribute.
+      Attribute(property, HexColor(themed->light));
+      absl::StrAppend(&classes, classes.empty() ? "" : " ", "lv");
+      Attribute("style", absl::StrCat("--l:", HexColor(themed->light),
+                                      ";--d:", HexColor(themed->dark)));
     } else if (property == "fill") {
       Attribute("fill", "none");
     }
@@ -143,13 +157,23 @@ class SvgWriter {
   }
 
   void Add(const Image& image) {
+    if (image.raster.dark_pixels.empty()) {
+      AddImage(image, Theme::kLight, "");
+    } else {
+      AddImage(image, Theme::kLight, "li-l");
+      AddImage(image, Theme::kDark, "li-d");
+    }
+  }
+
+  void AddImage(const Image& image, Theme theme, absl::string_view css_class) {
     svg_ += "<image";
     AddBox(image.corner, image.width, image.height);
+    if (!css_class.empty()) Attribute("class", css_class);
     Attribute("preserveAspectRatio", "none");
     Attribute("style", "image-rendering:pixelated");
     Attribute("href",
               absl::StrCat("data:image/png;base64,",
-                           absl::Base64Escape(EncodePng(image.raster))));
+                           absl::Base64Escape(EncodePng(image.raster, theme))));
     svg_ += "/>\n";
   }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace locus::client::plot {
 namespace {
@@ -75,6 +76,21 @@ std::string Ellipsized(absl::string_view text, double size, double width) {
     fitting = text.size() - rest.size();
   }
   return absl::StrCat(text.substr(0, fitting), "…");
+}
+
+std::vector<std::string> WrapWords(absl::string_view text, double size,
+                                   double width) {
+  std::vector<std::string> lines;
+  for (const absl::string_view word :
+       absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    if (!lines.empty() &&
+        TextWidth(absl::StrCat(lines.back(), " ", word), size) <= width) {
+      absl::StrAppend(&lines.back(), " ", word);
+    } else {
+      lines.push_back(Ellipsized(word, size, width));
+    }
+  }
+  return lines;
 }
 
 std::string Escape(absl::string_view text) {

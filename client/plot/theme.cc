@@ -40,6 +40,15 @@ std::string Classes(Theme theme) {
   return css;
 }
 
+// Classes of colours of data, which differ between the themes: the elements
+// carry both colours as variables, or there is an image for each theme.
+std::string DataClasses(Theme theme) {
+  const bool dark = theme == Theme::kDark;
+  return absl::StrCat(".lv{fill:var(", dark ? "--d" : "--l", ")}.li-",
+                      dark ? "l" : "d", "{display:none}.li-", dark ? "d" : "l",
+                      "{display:inline}");
+}
+
 // Returns the corners of a polygon around `center`. `inner` is the radius of
 // every second corner.
 std::vector<Point> Corners(Point center, int count, double degrees,
@@ -69,10 +78,13 @@ std::string HexColor(Rgb color) {
 }
 
 std::string RoleStyles(Theme theme) {
-  if (theme != Theme::kAuto) return Classes(theme);
-  return absl::StrCat(Classes(Theme::kLight),
-                      "@media (prefers-color-scheme: dark){",
-                      Classes(Theme::kDark), "}");
+  const auto all = [](Theme each) {
+    return absl::StrCat(Classes(each), DataClasses(each));
+  };
+  if (theme != Theme::kAuto) return all(theme);
+  return absl::StrCat(all(Theme::kLight),
+                      "@media (prefers-color-scheme: dark){", all(Theme::kDark),
+                      "}");
 }
 
 Dashes SeriesDashes(int index) {

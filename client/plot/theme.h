@@ -17,8 +17,9 @@ Rgb ColorOf(Role role, Theme theme);
 // Formats a colour for CSS, as in "#0072b2".
 std::string HexColor(Rgb color);
 
-// Returns CSS classes `lf-N` (fill) and `ls-N` (stroke) for each role N. For
-// kAuto, a media query contains the colours of the dark theme.
+// Returns CSS classes `lf-N` (fill) and `ls-N` (stroke) for each role N, `lv`
+// for colours of data that differ between the themes, and `li-l` and `li-d` for
+// images of one theme. For kAuto, a media query contains the dark theme.
 std::string RoleStyles(Theme theme);
 
 inline constexpr char kFontStack[] =

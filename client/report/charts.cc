@@ -239,8 +239,13 @@ std::vector<NamedChart> ChartsOf(const Manifest& manifest) {
   const auto add = [&charts](const std::string& name, plot::LineChart chart) {
     if (HasPoints(chart)) charts.push_back({name, std::move(chart)});
   };
-  for (const std::string& metric : MetricsOf(manifest)) {
+  const std::vector<std::string> metrics = MetricsOf(manifest);
+  const bool has_nll =
+      std::find(metrics.begin(), metrics.end(), "nll") != metrics.end();
+  for (const std::string& metric : metrics) {
     if (BucketOf(metric).has_value()) continue;
+    // Bits per byte are another unit of the same quantity.
+    if (has_nll && metric == "bits_per_byte") continue;
     add(metric, OverLengths(manifest, metric));
     if (metric == "nll" && Buckets(manifest, lengths.back()).size() > 1) {
       add("nll_by_position", OverPositions(manifest, lengths.back()));

@@ -19,7 +19,7 @@ struct NamedChart {
 // Returns a chart of each metric over the evaluation lengths, with the deciding
 // metric first. If the manifest has buckets of positions, adds a chart over the
 // positions within the longest text. Metrics without any finite value are
-// omitted.
+// omitted, and so are bits per byte beside the negative log-likelihood.
 std::vector<NamedChart> ChartsOf(const Manifest& manifest);
 
 // Returns the attention maps of the first seed, averaged over heads, with a row

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/report/metric.h"
 
@@ -112,6 +113,13 @@ absl::Status ReadList(const Json& list, const std::string& path, Each each) {
   return absl::OkStatus();
 }
 
+// The chance level of a gate that does not state it.
+double ChanceOf(const v1::EvaluationGate& gate) {
+  const Metric metric = MetricOf(gate.metric());
+  if (metric.better == Better::kLess) return gate.threshold();
+  return metric.chance.value_or(0);
+}
+
 absl::Status ReadResults(const Json& results, v1::EvaluationSummary* summary) {
   Reader reader(results, "results.");
   absl::Status status =
@@ -131,9 +139,135 @@ absl::Status ReadResults(const Json& results, v1::EvaluationSummary* summary) {
         gate->set_threshold(row.Number("threshold"));
         gate->set_learned_share(row.Number("learned_share"));
         gate->set_passed(row.Flag("passed"));
+        gate->set_chance(row.Find("chance") != nullptr ? row.Number("chance")
+                                                       : ChanceOf(*gate));
       }));
   status.Update(reader.status);
   return status;
+}
+
+// Reads a list of numbers.
+template <typename Numbers>
+void ReadNumbers(Reader& reader, const char* key, Numbers* numbers) {
+  for (const Json& number : reader.List(key)) {
+    const Json object = {{key, number}};
+    Reader entry(object);
+    numbers->Add(entry.Number(key));
+    if (reader.status.ok()) reader.status = entry.status;
+  }
+}
+
+// Calls each(reader) for each object of an optional list.
+template <typename Each>
+absl::Status ReadOptional(const Json& manifest, const char* key, Each each) {
+  Reader reader(manifest);
+  if (reader.Find(key) == nullptr) return absl::OkStatus();
+  absl::Status status = ReadList(reader.List(key), key, each);
+  status.Update(reader.status);
+  return status;
+}
+
+void ReadEffectiveLength(Reader& row, v1::EffectiveLength* effective) {
+  effective->set_scheme_name(row.String("scheme"));
+  effective->set_metric(row.String("metric"));
+  effective->set_length(row.Integer("length"));
+  effective->set_ci_low(row.Integer("ci_low"));
+  effective->set_ci_high(row.Integer("ci_high"));
+  effective->set_threshold(row.Number("threshold"));
+}
+
+void ReadSpread(Reader& row, v1::EvaluationSpread* spread) {
+  spread->set_scheme_name(row.String("scheme"));
+  spread->set_eval_length(row.Length("eval_length"));
+  spread->set_metric(row.String("metric"));
+  spread->set_min(row.Number("min"));
+  spread->set_q25(row.Number("q25"));
+  spread->set_median(row.Number("median"));
+  spread->set_q75(row.Number("q75"));
+  spread->set_max(row.Number("max"));
+  const Json* share = row.Find("share_above_95");
+  if (share != nullptr && !share->is_null()) {
+    spread->set_share_above_95(row.Number("share_above_95"));
+  }
+  if (row.Find("worst_seed") != nullptr) {
+    spread->set_worst_seed(static_cast<uint64_t>(row.Integer("worst_seed")));
+  }
+}
+
+void ReadCurve(Reader& row, v1::TrainingCurve* curve) {
+  curve->set_scheme_name(row.String("scheme"));
+  curve->set_seed(static_cast<uint64_t>(row.Integer("seed")));
+  ReadNumbers(row, "steps", curve->mutable_steps());
+  ReadNumbers(row, "losses", curve->mutable_losses());
+  if (row.status.ok() && curve->steps_size() != curve->losses_size()) {
+    row.status = absl::InvalidArgumentError(absl::StrCat(
+        "is no manifest of an evaluation: a training curve has ",
+        curve->steps_size(), " steps and ", curve->losses_size(), " losses"));
+  }
+}
+
+void ReadAnswer(Reader& row, v1::OrderingAnswer* answer) {
+  answer->set_scheme_name(row.String("scheme"));
+  ReadNumbers(row, "values", answer->mutable_values());
+  answer->set_probability(row.Number("probability"));
+  answer->set_ci_low(row.Number("ci_low"));
+  answer->set_ci_high(row.Number("ci_high"));
+  answer->set_count(row.Integer("count"));
+}
+
+// Reads the lists that manifests of earlier versions do not have.
+absl::Status ReadAdditions(const Json& manifest,
+                           v1::EvaluationSummary* summary) {
+  absl::Status status =
+      ReadOptional(manifest, "effective_lengths", [&](Reader& row) {
+        ReadEffectiveLength(row, summary->add_effective_lengths());
+      });
+  status.Update(ReadOptional(manifest, "spreads", [&](Reader& row) {
+    ReadSpread(row, summary->add_spreads());
+  }));
+  status.Update(ReadOptional(manifest, "training_curves", [&](Reader& row) {
+    ReadCurve(row, summary->add_training_curves());
+  }));
+  status.Update(ReadOptional(manifest, "ordering_answers", [&](Reader& row) {
+    ReadAnswer(row, summary->add_ordering_answers());
+  }));
+  return status;
+}
+
+v1::VerdictKind KindOf(const std::string& name) {
+  v1::VerdictKind kind = v1::VERDICT_KIND_UNSPECIFIED;
+  v1::VerdictKind_Parse(
+      absl::StrCat("VERDICT_KIND_", absl::AsciiStrToUpper(name)), &kind);
+  return kind;
+}
+
+// Reads winner, reason and verdict. Patterns and partial evaluations have no
+// winner, whatever the text says.
+absl::Status ReadVerdict(Reader& reader, bool is_pattern,
+                         v1::EvaluationSummary* summary) {
+  v1::EvaluationVerdict* verdict = summary->mutable_verdict();
+  verdict->set_winner(reader.String("winner"));
+  verdict->set_text(reader.String("reason"));
+  summary->set_reason(verdict->text());
+  summary->set_partial(reader.Flag("partial"));
+  if (!reader.status.ok()) return reader.status;
+  if (const Json* given = reader.Find("verdict"); given != nullptr) {
+    Reader fields(*given, "verdict.");
+    verdict->set_kind(KindOf(fields.String("kind")));
+    verdict->set_winner(fields.String("winner"));
+    verdict->set_text(fields.String("text"));
+    verdict->set_next_step(fields.String("next_step"));
+    if (!fields.status.ok()) return fields.status;
+  }
+  if (summary->partial()) {
+    verdict->Clear();
+    verdict->set_kind(v1::VERDICT_KIND_PARTIAL);
+    verdict->set_text("No winner: the evaluation is partial.");
+    summary->set_reason(verdict->text());
+  }
+  if (is_pattern) verdict->clear_winner();
+  summary->set_winner(verdict->winner());
+  return absl::OkStatus();
 }
 
 // Returns the distinct values of get(row) in order of appearance.
@@ -159,10 +293,10 @@ absl::StatusOr<Manifest> ParseManifest(const std::string& text) {
   Reader reader(manifest.json);
   manifest.experiment = reader.String("experiment");
   manifest.date = reader.String("date");
-  manifest.summary.set_winner(reader.String("winner"));
-  manifest.summary.set_reason(reader.String("reason"));
-  manifest.summary.set_partial(reader.Flag("partial"));
   if (!reader.status.ok()) return reader.status;
+  absl::Status status =
+      ReadVerdict(reader, manifest.is_pattern(), &manifest.summary);
+  if (!status.ok()) return status;
   const Json* configuration = reader.Find("configuration");
   const Json* results = reader.Find("results");
   if (configuration == nullptr || results == nullptr) {
@@ -172,11 +306,8 @@ absl::StatusOr<Manifest> ParseManifest(const std::string& text) {
   Reader settings(*configuration, "configuration.");
   manifest.train_length = settings.Length("train_length");
   if (!settings.status.ok()) return settings.status;
-  if (manifest.summary.partial()) {
-    manifest.summary.clear_winner();
-    manifest.summary.set_reason("No winner: the evaluation is partial.");
-  }
-  const absl::Status status = ReadResults(*results, &manifest.summary);
+  status = ReadResults(*results, &manifest.summary);
+  status.Update(ReadAdditions(manifest.json, &manifest.summary));
   if (!status.ok()) return status;
   return manifest;
 }
@@ -221,6 +352,13 @@ const v1::EvaluationRow* FindRow(const Manifest& manifest,
     }
   }
   return nullptr;
+}
+
+bool BeatsChance(const v1::EvaluationRow& row, const v1::EvaluationGate& gate) {
+  if (row.metric() != gate.metric() || row.count() < 2) return false;
+  return MetricOf(row.metric()).better == Better::kLess
+             ? row.ci_high() < gate.chance()
+             : row.ci_low() > gate.chance();
 }
 
 const v1::EvaluationGate* FindGate(const Manifest& manifest,

@@ -19,7 +19,8 @@ struct Manifest {
   std::string experiment;
   std::string date;
   int64_t train_length = 0;
-  // Contains rows, differences, gates, winner, reason and partial.
+  // Everything except manifest_json. Manifests of earlier versions have no
+  // verdict, effective lengths, spreads and training curves.
   v1::EvaluationSummary summary;
   // The complete document.
   nlohmann::ordered_json json;
@@ -28,7 +29,7 @@ struct Manifest {
 };
 
 // Parses the text of a manifest. INVALID_ARGUMENT names the missing or invalid
-// field. The summary of a partial evaluation has no winner, whatever the text
+// field. Partial evaluations and patterns have no winner, whatever the text
 // says.
 absl::StatusOr<Manifest> ParseManifest(const std::string& text);
 
@@ -46,5 +47,9 @@ const v1::EvaluationRow* FindRow(const Manifest& manifest,
 // Returns the gate of a scheme, or null.
 const v1::EvaluationGate* FindGate(const Manifest& manifest,
                                    const std::string& scheme);
+
+// Whether the 95 % interval of a row is better than chance. False with a single
+// seed, which gives no interval, and for other metrics than the gate's.
+bool BeatsChance(const v1::EvaluationRow& row, const v1::EvaluationGate& gate);
 
 }  // namespace locus::client

@@ -168,6 +168,14 @@ absl::string_view NameOf(Property property) {
       return "uniqueness";
     case Property::kMonotonicDecay:
       return "monotonic_decay";
+    case Property::kSmoothness:
+      return "smoothness";
+    case Property::kLengthIndependence:
+      return "length_independence";
+    case Property::kOpenEndedness:
+      return "open_endedness";
+    case Property::kDeterminism:
+      return "determinism";
   }
   return "";
 }

@@ -246,8 +246,12 @@ enum class Property {
   kBoundedness,
   kUniqueness,
   kMonotonicDecay,
+  kSmoothness,
+  kLengthIndependence,
+  kOpenEndedness,
+  kDeterminism,
 };
-inline constexpr int kPropertyCount = 9;
+inline constexpr int kPropertyCount = 13;
 absl::string_view NameOf(Property property);
 
 // A scheme's declaration of one property. core/properties measures whether it

@@ -20,7 +20,7 @@ std::vector<RetrofitScheme> RetrofitSchemes(int64_t train_length,
         }
       }
       if (info.retrofit != nullptr) info.retrofit(factor, head_dim, &arguments);
-      RetrofitScheme scheme{absl::StrCat(info.name, "_x", factor), {}};
+      RetrofitScheme scheme{absl::StrCat(info.name, "\xc3\x97", factor), {}};
       scheme.arguments.Set("layout", std::string("INTERLEAVED"));
       scheme.arguments.SetWithin(info.name, arguments);
       schemes.push_back(std::move(scheme));

@@ -10,7 +10,7 @@
 namespace locus {
 
 struct RetrofitScheme {
-  // Such as yarn_x4.
+  // Such as yarn×4.
   std::string name;
   // Arguments of the scheme `rope`.
   Arguments arguments;

@@ -78,7 +78,7 @@ class Layer {
     if (probe.bias() == nullptr) return absl::OkStatus();
     double largest = 0;
     for (int64_t n = 0; n < token_count; ++n) {
-      largest = std::max(largest, MaxAbs(probe.Signature(n)));
+      UpdateMax(MaxAbs(probe.Signature(n)), &largest);
     }
     if (largest == 0 || !(largest < kMinBias)) return absl::OkStatus();
     return absl::InvalidArgumentError(absl::StrCat(

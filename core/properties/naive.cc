@@ -6,8 +6,6 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
-#include "core/properties/code_rules.h"
-#include "core/properties/property_case.h"
 
 namespace locus {
 namespace {
@@ -65,53 +63,37 @@ absl::StatusOr<std::unique_ptr<SchemeFormula>> MakeNaive(const Arguments&) {
 
 }  // namespace
 
-absl::Span<const NaiveEncoding> NaiveEncodings() {
-  static const auto* const encodings = new std::vector<NaiveEncoding>{
-      {{.name = "integer",
-        .title = "Integer positions",
-        .site = Site::kEmbeddings,
-        .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kNo,
-                     kYes, kNo},
-        .beyond_training = "Grows without bound.",
-        .make = MakeNaive<NaiveKind::kInteger>},
-       {kYes, kYes, kYes}},
-      {{.name = "normalised",
-        .title = "Positions divided by the length",
-        .site = Site::kEmbeddings,
-        .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kYes,
-                     kYes, kNo},
-        .beyond_training = "All positions move closer together.",
-        .make = MakeNaive<NaiveKind::kNormalised>},
-       {kNo, kYes, kYes}},
-      {{.name = "one_hot",
-        .title = "One-hot positions",
-        .site = Site::kEmbeddings,
-        .promises = {kNo, kYes, kNo, kYes, kNotApplicable, kNotApplicable, kYes,
-                     kYes, kNo},
-        .beyond_training = "Positions past the width have no code.",
-        .make = MakeNaive<NaiveKind::kOneHot>},
-       {kYes, kNo, kNo}},
+absl::Span<const SchemeInfo> NaiveEncodings() {
+  static const auto* const encodings = new std::vector<SchemeInfo>{
+      {.name = "integer",
+       .title = "Integer positions",
+       .site = Site::kEmbeddings,
+       .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kNo,
+                    kYes, kNo, kYes, kYes, kYes, kYes},
+       .beyond_training = "Grows without bound.",
+       .make = MakeNaive<NaiveKind::kInteger>},
+      {.name = "normalised",
+       .title = "Positions divided by the length",
+       .site = Site::kEmbeddings,
+       .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kYes,
+                    kYes, kNo, kYes, kNo, kYes, kYes},
+       .beyond_training = "All positions move closer together.",
+       .make = MakeNaive<NaiveKind::kNormalised>},
+      {.name = "one_hot",
+       .title = "One-hot positions",
+       .site = Site::kEmbeddings,
+       .promises = {kNo, kYes, kNo, kYes, kNotApplicable, kNotApplicable, kYes,
+                    kYes, kNo, kNo, kYes, kNo, kYes},
+       .beyond_training = "Positions past the width have no code.",
+       .make = MakeNaive<NaiveKind::kOneHot>},
   };
   return *encodings;
 }
 
-std::vector<PropertyResult> CheckCodeRules(const Scheme& scheme,
-                                           const CodeRulePromises& promises) {
-  return {ResultOf("length_independence", LengthIndependence(scheme),
-                   promises[0].answer),
-          ResultOf("smoothness", Smoothness(scheme), promises[1].answer),
-          ResultOf("open_ended", OpenEndedness(scheme), promises[2].answer)};
-}
-
-std::vector<PropertyResult> CheckNaive(const NaiveEncoding& encoding) {
+std::vector<PropertyResult> CheckNaive(const SchemeInfo& encoding) {
   // MakeScheme cannot fail, since a naive encoding has no parameters.
-  const auto scheme = MakeScheme(encoding.info, {});
-  std::vector<PropertyResult> results =
-      *CheckProperties(**scheme, encoding.info.promises, CancellationCheck());
-  for (PropertyResult& result : CheckCodeRules(**scheme, encoding.code_rules)) {
-    results.push_back(std::move(result));
-  }
-  return results;
+  return *CheckProperties(**MakeScheme(encoding, {}), encoding.promises,
+                          CancellationCheck());
 }
 
 }  // namespace locus

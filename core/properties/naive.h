@@ -8,7 +8,6 @@
 // They are not registered as schemes, and are measured by the same checks.
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -17,23 +16,9 @@
 
 namespace locus {
 
-// Promises about length_independence, smoothness and open_ended, in this order;
-// see code_rules.h.
-inline constexpr int kCodeRuleCount = 3;
-using CodeRulePromises = std::array<Promise, kCodeRuleCount>;
+absl::Span<const SchemeInfo> NaiveEncodings();
 
-struct NaiveEncoding {
-  SchemeInfo info;
-  CodeRulePromises code_rules;
-};
-
-absl::Span<const NaiveEncoding> NaiveEncodings();
-
-// Results of CheckProperties(), followed by those of CheckCodeRules().
-std::vector<PropertyResult> CheckNaive(const NaiveEncoding& encoding);
-
-// Measures the three code rules of any scheme.
-std::vector<PropertyResult> CheckCodeRules(const Scheme& scheme,
-                                           const CodeRulePromises& promises);
+// Results of CheckProperties() for a naive encoding.
+std::vector<PropertyResult> CheckNaive(const SchemeInfo& encoding);
 
 }  // namespace locus

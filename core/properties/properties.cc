@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/properties/attention_properties.h"
+#include "core/properties/code_rules.h"
 #include "core/properties/encoding_properties.h"
 #include "core/properties/property_case.h"
 
@@ -31,6 +32,14 @@ CheckOutcome Measure(Property property, const Scheme& scheme) {
       return Uniqueness(scheme);
     case Property::kMonotonicDecay:
       return MonotonicDecay(scheme);
+    case Property::kSmoothness:
+      return Smoothness(scheme);
+    case Property::kLengthIndependence:
+      return LengthIndependence(scheme);
+    case Property::kOpenEndedness:
+      return OpenEndedness(scheme);
+    case Property::kDeterminism:
+      return Determinism(scheme);
   }
   return {};
 }
@@ -43,18 +52,26 @@ bool HasUserValues(const Scheme& scheme) {
          (scheme.table_length() != 0 && scheme.dim() != 0);
 }
 
+// Returns true if the values of a scheme decide whether it has the property,
+// rather than its formula.
+bool DependsOnValues(Property property) {
+  return property == Property::kBoundedness ||
+         property == Property::kUniqueness ||
+         property == Property::kMonotonicDecay ||
+         property == Property::kSmoothness ||
+         property == Property::kOpenEndedness;
+}
+
 // Marks a broken promise as not applicable if the values that the caller
 // specified decide it: they may have more properties than promised, and need
-// not be bounded, unique or decaying.
+// not be bounded, unique, decaying, smooth or distinct.
 void WaiveForUserValues(Property property, PropertyResult* result) {
   if (result->as_promised) return;
   const bool exceeds = result->promise == Promise::Answer::kNo &&
                        result->verdict == Verdict::kHolds;
   const bool falls_short = result->promise == Promise::Answer::kYes &&
                            result->verdict == Verdict::kFails &&
-                           (property == Property::kBoundedness ||
-                            property == Property::kUniqueness ||
-                            property == Property::kMonotonicDecay);
+                           DependsOnValues(property);
   if (!exceeds && !falls_short) return;
   result->promise = Promise::Answer::kNotApplicable;
   result->as_promised = true;

@@ -38,12 +38,12 @@ struct PropertyResult {
 // `worked_dot_products` for additive codes with a linear shift.
 //
 // Values that the caller specified, such as a table or slopes, may have more
-// properties than the scheme promises, and need not be bounded, unique or
-// decaying. The promise of such a property counts as not applicable, and
-// `worked_case` says so.
+// properties than the scheme promises, and need not be bounded, unique,
+// decaying, smooth or distinct at any length. The promise of such a property
+// counts as not applicable, and `worked_case` says so.
 //
 // Deterministic; takes a few milliseconds and megabytes. The scheme is compiled
-// about 30 times, so that schemes which take milliseconds to compile, such as a
+// about 50 times, so that schemes which take milliseconds to compile, such as a
 // bias with thousands of buckets, take longer. `stop` is polled between checks;
 // a status other than OK is returned.
 absl::StatusOr<std::vector<PropertyResult>> CheckProperties(

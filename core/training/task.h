@@ -56,6 +56,15 @@ struct LearnedCriterion {
   absl::string_view metric;
   bool higher_is_better = true;
   double threshold = 0;
+  // Value of the metric without any knowledge of the sequence, and its name in
+  // verdicts.
+  double chance = 0;
+  absl::string_view chance_name = "chance";
+
+  // Whether a value is better than another one.
+  bool IsBetter(double a, double b) const {
+    return higher_is_better ? a > b : a < b;
+  }
 };
 
 // Upper bounds of the size of a test.
@@ -77,6 +86,11 @@ class Task {
   // with all schemes.
   virtual bool trains_once() const { return false; }
   virtual int64_t default_step_count() const = 0;
+  virtual int64_t default_train_length() const { return 32; }
+  // Default lengths of tests, in increasing order.
+  virtual std::vector<int64_t> DefaultEvalLengths(int64_t train_length) const {
+    return {train_length, 2 * train_length, 4 * train_length, 8 * train_length};
+  }
   // Minimum length of a sequence.
   virtual int64_t min_length() const = 0;
 

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
 #include "core/base/dtype.h"
 #include "core/simd/gemm.h"
 #include "server/base/version.h"
@@ -162,6 +164,7 @@ Json Describe(const TrainedSettings& trained) {
     json["corpus"] = {{"bytes", trained.corpus.size()},
                       {"fnv1a", Fingerprint(trained.corpus)}};
   }
+  if (!trained.questions.empty()) json["ask"] = trained.questions;
   json["model"] = Describe(trained.model);
   json["training"] = Describe(trained.training);
   return json;
@@ -217,11 +220,82 @@ Json Results(const EvaluationSummary& summary) {
                      {"metric", gate.metric},
                      {"threshold", Number(gate.threshold)},
                      {"learned_share", Number(gate.learned_share)},
-                     {"passed", gate.passed}});
+                     {"passed", gate.passed},
+                     {"chance", Number(gate.chance)}});
   }
   return {{"rows", std::move(rows)},
           {"differences", std::move(differences)},
           {"gates", std::move(gates)}};
+}
+
+// The name of a kind of verdict: `no_clear_winner`.
+std::string KindName(VerdictKind kind) {
+  std::string name = v1::VerdictKind_Name(ToProto(kind));
+  return absl::AsciiStrToLower(
+      absl::StripPrefix(absl::string_view(name), "VERDICT_KIND_"));
+}
+
+Json Describe(const EvaluationVerdict& verdict) {
+  return {{"winner", verdict.winner},
+          {"kind", KindName(verdict.kind)},
+          {"text", verdict.text},
+          {"next_step", verdict.next_step}};
+}
+
+Json EffectiveLengths(const EvaluationSummary& summary) {
+  Json list = Json::array();
+  for (const EffectiveLength& effective : summary.effective_lengths) {
+    list.push_back({{"scheme", effective.scheme_name},
+                    {"metric", effective.metric},
+                    {"length", effective.length},
+                    {"ci_low", effective.ci_low},
+                    {"ci_high", effective.ci_high},
+                    {"threshold", Number(effective.threshold)}});
+  }
+  return list;
+}
+
+Json Spreads(const EvaluationSummary& summary) {
+  Json list = Json::array();
+  for (const EvaluationSpread& spread : summary.spreads) {
+    list.push_back(
+        {{"scheme", spread.scheme_name},
+         {"eval_length", spread.eval_length},
+         {"metric", spread.metric},
+         {"min", Number(spread.min)},
+         {"q25", Number(spread.q25)},
+         {"median", Number(spread.median)},
+         {"q75", Number(spread.q75)},
+         {"max", Number(spread.max)},
+         {"share_above_95",
+          spread.share_above_95 ? Json(*spread.share_above_95) : Json(nullptr)},
+         {"worst_seed", spread.worst_seed}});
+  }
+  return list;
+}
+
+Json TrainingCurves(const EvaluationSummary& summary) {
+  Json list = Json::array();
+  for (const TrainingCurve& curve : summary.training_curves) {
+    list.push_back({{"scheme", curve.scheme_name},
+                    {"seed", curve.seed},
+                    {"steps", curve.steps},
+                    {"losses", Numbers(curve.losses)}});
+  }
+  return list;
+}
+
+Json OrderingAnswers(const EvaluationSummary& summary) {
+  Json list = Json::array();
+  for (const OrderingAnswer& answer : summary.ordering_answers) {
+    list.push_back({{"scheme", answer.scheme_name},
+                    {"values", answer.values},
+                    {"probability", Number(answer.probability)},
+                    {"ci_low", Number(answer.ci_low)},
+                    {"ci_high", Number(answer.ci_high)},
+                    {"count", answer.count}});
+  }
+  return list;
 }
 
 std::string ExperimentOf(const EvaluationSettings& settings) {
@@ -270,9 +344,16 @@ std::string Write(const EvaluationPlan& plan, const EvaluationSummary& summary,
   }
   manifest["configuration"] = Configuration(plan);
   manifest["results"] = Results(summary);
-  manifest["winner"] = summary.winner;
-  manifest["reason"] = summary.reason;
+  manifest["verdict"] = Describe(summary.verdict);
+  manifest["winner"] = summary.verdict.winner;
+  manifest["reason"] = summary.verdict.Reason();
   manifest["partial"] = summary.partial;
+  manifest["effective_lengths"] = EffectiveLengths(summary);
+  manifest["spreads"] = Spreads(summary);
+  manifest["training_curves"] = TrainingCurves(summary);
+  if (!summary.ordering_answers.empty()) {
+    manifest["ordering_answers"] = OrderingAnswers(summary);
+  }
   // By default, dump() throws if a text is not valid UTF-8.
   return manifest.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -23,7 +23,12 @@ namespace locus::server {
 //   configuration  the request with its defaults filled in; tensors and texts
 //                  are represented by their size and fingerprint
 //   results        rows, differences and gates, as in EvaluationSummary
+//   verdict        winner, kind (such as "winner" or "at_chance"), text and
+//                  next_step, as in EvaluationVerdict
 //   winner, reason, partial
+//   effective_lengths, spreads, training_curves, ordering_answers
+//                  as in EvaluationSummary; the key of scheme_name is `scheme`.
+//                  share_above_95 is null if the metric is not a share.
 //
 // in this order. Numbers have enough digits to be read back exactly. Values
 // that JSON cannot represent are the strings "NaN", "Infinity" and "-Infinity".

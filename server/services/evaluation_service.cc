@@ -61,9 +61,9 @@ struct PropertiesJob {
       add(scheme.name, results);
     }
     if (!plan.naive) return response;
-    for (const NaiveEncoding& encoding : NaiveEncodings()) {
+    for (const SchemeInfo& encoding : NaiveEncodings()) {
       LOCUS_RETURN_IF_ERROR(stop());
-      add(encoding.info.name, CheckNaive(encoding))->set_naive(true);
+      add(encoding.name, CheckNaive(encoding))->set_naive(true);
     }
     return response;
   }

@@ -168,9 +168,8 @@ class DistributedEvaluationTest(unittest.TestCase):
 
     def test_invalid_arguments_fail_before_any_run(self):
         code, _, lines = self.start("invalid", self.servers, *trained(), "--heads", "5").end()
-        self.assertEqual(code, 1)
-        self.assertEqual(lines, ["locus: INVALID_ARGUMENT: trained.model.head_count: is 5; must "
-                                 "divide the width 32 (set it with --heads)"])
+        self.assertEqual(code, 2)
+        self.assertEqual(lines, ["locus: --heads: is 5; must divide the width 32"])
 
     def test_timeout_keeps_finished_cells(self):
         # Some of the 192 runs end within the timeout, but not all of them.

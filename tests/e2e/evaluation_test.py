@@ -84,7 +84,7 @@ class EvaluationTest(unittest.TestCase):
         request.schemes.add().rope.base = 500000
         request.schemes.add().rope.SetInParent()
         results = self.client(wire.CHECK_PROPERTIES, request).results
-        self.assertEqual([r.scheme_name for r in results], ["rope", "rope#2"])
+        self.assertEqual([r.scheme_name for r in results], ["rope base=500000", "rope base=10000"])
 
     # Patterns.
 
@@ -126,13 +126,15 @@ class EvaluationTest(unittest.TestCase):
         """Checks that the manifest contains the configuration and exactly the results."""
         manifest = json.loads(summary.manifest_json)
         self.assertEqual(list(manifest), ["experiment", "date", "seeds", "versions",
-                                          "configuration", "results", "winner", "reason",
-                                          "partial"])
+                                          "configuration", "results", "verdict", "winner",
+                                          "reason", "partial", "effective_lengths", "spreads",
+                                          "training_curves"])
         self.assertEqual((manifest["experiment"], manifest["seeds"]), ("text", [7, 8]))
         configuration = manifest["configuration"]
         self.assertEqual(configuration["trained"]["training"]["step_count"], 20)
         self.assertEqual(configuration["trained"]["model"]["feed_forward_dim"], 64)
-        self.assertEqual([s["name"] for s in configuration["schemes"]], ["none", "rope", "rope#2"])
+        self.assertEqual([s["name"] for s in configuration["schemes"]],
+                         ["none", "rope base=10000", "rope base=500"])
         self.assertEqual(configuration["schemes"][2]["parameters"]["base"], 500)
         for kind in ("rows", "differences", "gates"):
             messages = getattr(summary, kind)
@@ -142,11 +144,19 @@ class EvaluationTest(unittest.TestCase):
                 self.assertEqual({*listed}, {f.name for f in message.DESCRIPTOR.fields})
         self.assertEqual((manifest["winner"], manifest["reason"], manifest["partial"]),
                          (summary.winner, summary.reason, False))
+        self.assertEqual(manifest["verdict"]["kind"], "not_learned")
+        self.assertEqual(manifest["verdict"]["text"], summary.verdict.text)
+        for kind in ("effective_lengths", "spreads", "training_curves"):
+            messages = getattr(summary, kind)
+            self.assertGreater(len(messages), 0)
+            self.assertEqual([m["scheme"] for m in manifest[kind]],
+                             [m.scheme_name for m in messages])
 
     def test_training_reports_progress_cells_summary_and_manifest(self):
         found = self.evaluate(TINY)
         runs = {(p.scheme_name, p.seed) for p in found["progress"]}
-        self.assertEqual(runs, {(n, s) for n in ("none", "rope", "rope#2") for s in (7, 8)})
+        self.assertEqual(runs, {(n, s) for n in ("none", "rope base=10000", "rope base=500")
+                                for s in (7, 8)})
         for progress in found["progress"]:
             self.assertTrue(1 <= progress.step <= progress.step_count == 20)
             self.assertTrue(math.isfinite(progress.loss))
@@ -191,10 +201,11 @@ class EvaluationTest(unittest.TestCase):
             schemes { none {} layers { others { scheme { alibi {} } } others {
               scheme { t5_bias { seed: 1 } } window: 5 } } }""")
         self.assertEqual(list(metrics),
-                         ["rope", "rope+none", "rope+rope", "rope+rope#2", "none+alibi+t5_bias"])
+                         ["rope", "rope+none", "rope+rope window=4", "rope+rope window=0",
+                          "none+alibi+t5_bias"])
         # Alternating between two equal schemes without parameters changes nothing.
-        self.assertEqual(metrics["rope+rope#2"], metrics["rope"])
-        losses = [m[32]["nll"] for name, m in metrics.items() if name != "rope+rope#2"]
+        self.assertEqual(metrics["rope+rope window=0"], metrics["rope"])
+        losses = [m[32]["nll"] for name, m in metrics.items() if name != "rope+rope window=0"]
         self.assertEqual(len({*losses}), 4)
         self.assertNotIn("layers", schemes[0])
         self.assertEqual(schemes[1]["layers"], {"period": 3, "window": 0, "others": [
@@ -211,12 +222,15 @@ class EvaluationTest(unittest.TestCase):
             schemes { rope {} randomized { maximum: 16 } }
             schemes { rope {} randomized { in_tests: true } }
             schemes { learned {} randomized { maximum: 100 seed: 5 } layers {} }""")
-        self.assertEqual(list(metrics), ["rope", "rope_randomized", "rope_randomized#2",
-                                         "rope_randomized#3", "learned+none_randomized"])
+        self.assertEqual(list(metrics), ["rope", "rope_randomized maximum=32",
+                                         "rope_randomized maximum=16",
+                                         "rope_randomized maximum=32 in_tests=true",
+                                         "learned+none_randomized"])
         # If the maximum equals the length, every position occurs exactly once, in order.
-        self.assertEqual(metrics["rope_randomized#2"], metrics["rope"])
-        self.assertNotEqual(metrics["rope_randomized"], metrics["rope"])
-        self.assertNotEqual(metrics["rope_randomized#3"], metrics["rope_randomized"])
+        self.assertEqual(metrics["rope_randomized maximum=16"], metrics["rope"])
+        self.assertNotEqual(metrics["rope_randomized maximum=32"], metrics["rope"])
+        self.assertNotEqual(metrics["rope_randomized maximum=32 in_tests=true"],
+                            metrics["rope_randomized maximum=32"])
         self.assertEqual(schemes[1]["randomized"], {"maximum": 32, "seed": 0, "in_tests": False})
         self.assertEqual(schemes[4]["randomized"], {"maximum": 100, "seed": 5, "in_tests": False})
         # The table has a row for every position that may occur in training.
@@ -235,10 +249,37 @@ class EvaluationTest(unittest.TestCase):
         self.assertEqual(retrofitted, trained)
         self.assertNotEqual(retrofitted, self.metrics_of(rope, "retrofit {}")[0])
 
+    def test_labels_name_schemes(self):
+        found = self.evaluate(f"""schemes {{ rope {{}} label: "short" }}
+            schemes {{ rope {{ base: 500000 }} label: "länger" }}
+            trained {{ copy {{}} {self.MODEL}""")
+        names = ["short", "länger"]
+        summary, = found["summary"]
+        for events in (found["progress"], found["cell"], summary.rows, summary.gates,
+                       summary.spreads, summary.training_curves, summary.effective_lengths):
+            self.assertEqual(list(dict.fromkeys(event.scheme_name for event in events)), names)
+        self.assertEqual([s["name"] for s in
+                          json.loads(summary.manifest_json)["configuration"]["schemes"]], names)
+
+    def test_trained_models_answer_questions(self):
+        found = self.evaluate("""schemes { rope {} } schemes { alibi {} } seed_count: 2
+            trained { ordering { ask { values: [3, 1, 4, 2] } ask { values: [1, 2] } }
+                      model { dim: 16 head_count: 2 } training { step_count: 5 } }""")
+        summary, = found["summary"]
+        self.assertEqual([(a.scheme_name, list(a.values), a.count) for a in
+                          summary.ordering_answers],
+                         [("rope", [3, 1, 4, 2], 2), ("alibi", [3, 1, 4, 2], 2),
+                          ("rope", [1, 2], 2), ("alibi", [1, 2], 2)])
+        for answer in summary.ordering_answers:
+            self.assertTrue(0 < answer.probability < 1)
+        listed = json.loads(summary.manifest_json)["ordering_answers"]
+        self.assertEqual([a["probability"] for a in listed],
+                         [a.probability for a in summary.ordering_answers])
+
     def test_retrofit_covers_every_scaling_at_factors_2_4_and_8(self):
         metrics, _ = self.metrics_of("", "retrofit {}")
         self.assertEqual(set(metrics), {"rope"} | {
-            f"{scaling}_x{factor}" for factor in (2, 4, 8)
+            f"{scaling}×{factor}" for factor in (2, 4, 8)
             for scaling in ("linear", "ntk", "dynamic_ntk", "yarn", "llama3", "longrope",
                             "proportional")})
 

@@ -62,6 +62,7 @@ FOLDERS = (
     "client/cli/requests",
     "client/cli/render",
     "client/cli/distributed",
+    "client/cli/labs",
     "client/cli/commands",
     "client/cli",
 )

@@ -27,8 +27,8 @@ absl::StatusOr<EvaluationSummary> RunShort(ThreadPool&,
   summary.differences.push_back(
       {"rope", "none", 128, "nll", -1.0 / 3, -0.5, -0.25, 3});
   summary.gates.push_back({"rope", "nll", 2.5, 1, true});
-  summary.winner = "rope";
-  summary.reason = "it is ahead";
+  summary.verdict = {
+      .kind = VerdictKind::kWinner, .winner = "rope", .text = "it is ahead"};
   return summary;
 }
 

@@ -3,7 +3,10 @@
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
+#include "client/cli/commands/call_output.h"
 #include "client/cli/commands/command.h"
+#include "client/cli/commands/permute_call.h"
+#include "client/cli/render/attention_map.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/table.h"
 #include "client/cli/requests/attend_request.h"
@@ -22,13 +25,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kAttendExamples[] = R"(Examples:
-  locus attend --scheme rope --tokens "the cat sat on the mat" --causal
-  locus attend --scheme 'alibi { symmetric: true }' --heads 2 --tokens "to be or not to be"
-  locus attend --scheme rope --q q.npy --k k.npy --v v.npy --causal -o out.npy
-  locus attend --scheme sinusoidal --x x.npy --heads 4 --weights-from layer0/
+  locus attend rope --tokens "the cat sat on the mat" --causal
+  locus attend alibi --heads 2 --tokens "to be or not to be"
+  locus attend rope --q q.npy --k k.npy --v v.npy --causal -o out.npy
+  locus attend sinusoidal --x x.npy --heads 4 --weights-from layer0/
 
 The batch and head axes may be left out: [H, T, D] or [T, D] for --q, --k and
---v, and [T, d_model] for --x. Outputs then have the same rank.)";
+--v, and [T, d_model] for --x. Outputs then have the same rank. Biases such as
+alibi act on both sides of a query unless --causal is given.)";
 
 // The flags of the request, and the output files.
 struct AttendCommandFlags {
@@ -37,27 +41,32 @@ struct AttendCommandFlags {
   std::string output;
   std::string weights_out;
   std::string log_sum_exp_out;
+  // Order of the tokens in a second call, such as "2,0,1".
+  std::string permute;
 };
 
-FlagHints AttendHints() {
-  return {{"scheme", "--scheme"},
-          {"heads.q", "--q"},
-          {"heads.k", "--k"},
-          {"heads.v", "--v"},
-          {"module.x", "--x"},
-          {"module.tokens", "--tokens"},
-          {"module.weights", "--weights-from or --wq, --wk, --wv, --wo"},
-          {"module.head_count", "--heads"},
-          {"module.dim", "--dim"},
-          {"options.causal", "--causal"},
-          {"options.query_offset", "--query-offset"},
-          {"options.bottom_right", "--bottom-right"},
-          {"options.window", "--window"},
-          {"options.scale", "--scale"},
-          {"options.softcap", "--softcap"},
-          {"options.mask", "--mask"},
-          {"options.query_positions", "--query-positions"},
-          {"options.key_positions", "--key-positions"}};
+FlagHints AttendHints(const v1::Scheme& scheme) {
+  FlagHints hints = SchemeHints(scheme);
+  const FlagHints others = {
+      {"heads.q", "--q"},
+      {"heads.k", "--k"},
+      {"heads.v", "--v"},
+      {"module.x", "--x"},
+      {"module.tokens", "--tokens"},
+      {"module.weights", "--weights-from or --wq, --wk, --wv, --wo"},
+      {"module.head_count", "--heads"},
+      {"module.dim", "--dim"},
+      {"options.causal", "--causal"},
+      {"options.query_offset", "--query-offset"},
+      {"options.bottom_right", "--bottom-right"},
+      {"options.window", "--window"},
+      {"options.scale", "--scale"},
+      {"options.softcap", "--softcap"},
+      {"options.mask", "--mask"},
+      {"options.query_positions", "--query-positions"},
+      {"options.key_positions", "--key-positions"}};
+  hints.insert(hints.end(), others.begin(), others.end());
+  return hints;
 }
 
 // The number of outputs that are written to standard output.
@@ -89,7 +98,10 @@ std::string FormatText(const v1::AttendRequest& request,
       return absl::StrCat("head ", head);
     };
   }
-  if (response.has_weights()) add("attention", response.weights());
+  if (response.has_weights()) {
+    table.title = "attention";
+    text = FormatAttentionMap(table, response.weights());
+  }
   table.column_label = nullptr;
   add("output", response.output());
   table.row_label = nullptr;
@@ -149,10 +161,23 @@ absl::StatusOr<Outcome> Run(const AttendCommandFlags& flags) {
   attend.return_log_sum_exp |= !flags.log_sum_exp_out.empty();
   CLIENT_ASSIGN_OR_RETURN(const AttendPlan plan, MakeAttendPlan(attend));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  if (!flags.permute.empty()) {
+    if (!flags.output.empty() || !flags.weights_out.empty() ||
+        !flags.log_sum_exp_out.empty()) {
+      return UsageError("--permute writes no files");
+    }
+    absl::StatusOr<std::string> text = AttendWithPermutation(
+        *session.client, plan.request, flags.permute, flags.common.json);
+    if (!text.ok()) {
+      return WithFlagHint(text.status(), AttendHints(plan.request.scheme()));
+    }
+    return Outcome{.text = *std::move(text)};
+  }
   CallInfo info;
   absl::StatusOr<v1::AttendResponse> response =
       session.client->Attend(plan.request, {.info = &info});
-  if (!response.ok()) return WithFlagHint(response.status(), AttendHints());
+  if (!response.ok())
+    return WithFlagHint(response.status(), AttendHints(plan.request.scheme()));
   CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
   RemoveAddedAxes(plan.added_axes, response->mutable_output());
   if (response->has_weights()) {
@@ -165,10 +190,12 @@ absl::StatusOr<Outcome> Run(const AttendCommandFlags& flags) {
   if (flags.common.json) {
     text = FormatJson(plan.request, *response, info);
   } else if (OutputsToStdout(flags) == 0) {
-    text = FormatText(plan.request, *response);
+    text = WithSizes(plan.request.scheme(), plan.sizes_note,
+                     FormatText(plan.request, *response));
   }
   CLIENT_RETURN_IF_ERROR(
       PrintThenWrite(text, [&] { return WriteFiles(flags, *response); }));
+  ReportWritten({flags.output, flags.weights_out, flags.log_sum_exp_out});
   return Outcome{};
 }
 
@@ -182,8 +209,10 @@ void AddInputFlags(CLI::App& command, AttendFlags& flags) {
   add("-t,--tokens", flags.tokens, "WORDS",
       "Words separated by spaces, instead of tensors");
   add("--heads", flags.head_count, "N",
-      "Number of heads of the layer; default 1");
-  add("-d,--dim", flags.dim, "N", "Width of the token embeddings; default 64");
+      "Number of heads of the layer; default 1, or those of the configuration");
+  add("-d,--dim", flags.dim, "N",
+      "Width of the token embeddings; default 64, or that of the "
+      "configuration");
   AddSeedFlag(command, flags.seed,
               "Seed of the random layer weights; default 0", "Input");
   add("--weights-from", flags.weights_from, "DIR",
@@ -226,7 +255,13 @@ void AddOutputFlags(CLI::App& command, AttendCommandFlags& flags) {
                               const char* description) {
     command.add_option(name, target, description)->type_name("NPY");
   };
-  add("-o,--output", flags.output, "File for the output; - is standard output");
+  command
+      .add_option("--permute", flags.permute,
+                  "Also attend to the tokens in this order, such as 2,0,1, and "
+                  "compare the outputs")
+      ->type_name("LIST");
+  add("-o,--out,--output", flags.output,
+      "File for the output; - is standard output");
   add("--weights-out", flags.weights_out,
       "File for the attention weights [B, Hq, Tq, Tk]");
   add("--lse-out", flags.log_sum_exp_out,

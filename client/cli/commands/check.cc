@@ -7,7 +7,6 @@
 #include "client/cli/render/json.h"
 #include "client/cli/render/property_table.h"
 #include "client/cli/requests/scheme_flags.h"
-#include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
 
@@ -15,13 +14,13 @@ namespace locus::client {
 namespace {
 
 constexpr char kCheckExamples[] =
-    R"(A property holds if the measured value is at most the allowed one. Exits with 1
-if a verdict differs from what the scheme declares.
+    R"(Every scheme promises some properties and not others. A property holds if the
+measured value is at most the allowed one. Exits with 1 if a promise is broken.
 
 Examples:
   locus check
-  locus check --scheme rope --scheme 'rope { base: 500000 }' --details
-  locus check --scheme alibi --naive --json)";
+  locus check rope rope:base=500000 --details
+  locus check alibi --naive --json)";
 
 struct CheckFlags {
   CommonFlags common;
@@ -33,14 +32,9 @@ struct CheckFlags {
 
 absl::StatusOr<Outcome> Run(const CheckFlags& flags) {
   v1::CheckPropertiesRequest request;
-  for (const std::string& text : flags.schemes) {
-    absl::StatusOr<v1::Scheme> scheme = ParseScheme(text);
-    if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
-    *request.add_schemes() = *std::move(scheme);
-  }
-  CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Scheme> configured,
-                          ReadConfigs(flags.hf_configs));
-  for (const v1::Scheme& scheme : configured) *request.add_schemes() = scheme;
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Scheme> schemes,
+                          ReadSchemes(flags.schemes, flags.hf_configs));
+  for (const v1::Scheme& scheme : schemes) *request.add_schemes() = scheme;
   if (flags.naive) request.set_naive(true);
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
   const absl::StatusOr<v1::CheckPropertiesResponse> response =
@@ -64,18 +58,14 @@ void AddCheck(CLI::App& app, Action& action) {
       "check", "Measure the properties that schemes declare");
   command->footer(kCheckExamples);
   auto flags = std::make_shared<CheckFlags>();
-  command
-      ->add_option("-s,--scheme", flags->schemes,
-                   "Name of a scheme, or its protobuf text format; may be "
-                   "repeated; default: all schemes")
-      ->type_name("SCHEME")
-      ->allow_extra_args(false);
+  AddSchemesFlag(*command, flags->schemes,
+                 "Schemes or config.json files; default: all schemes");
   AddConfigsFlag(*command, flags->hf_configs);
   command->add_flag("--naive", flags->naive,
                     "Also check naive encodings, such as plain integers; "
                     "default: only without --scheme");
   command->add_flag("--details", flags->details,
-                    "Describe the measurement behind each verdict");
+                    "Also print the numbers and the case behind each verdict");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "client/cli/support/cli11_fwd.h"
@@ -30,6 +31,8 @@ void AddCheck(CLI::App& app, Action& action);
 void AddEvaluate(CLI::App& app, Action& action);
 void AddPlot(CLI::App& app, Action& action);
 void AddExplain(CLI::App& app, Action& action);
+void AddCompare(CLI::App& app, Action& action);
+void AddLab(CLI::App& app, Action& action);
 void AddHfConfig(CLI::App& app, Action& action);
 void AddConvertLayout(CLI::App& app, Action& action);
 void AddLoad(CLI::App& app, Action& action);
@@ -39,9 +42,14 @@ void AddHealth(CLI::App& app, Action& action);
 void AddVersion(CLI::App& app, Action& action);
 void AddCompletion(CLI::App& app, Action& action);
 void AddManual(CLI::App& app, Action& action);
+void AddHelp(CLI::App& app, Action& action);
 
 // The version of the program, for example
 // "locus 0.1.0 (commit 0123456789ab; release, GNU 12.2.0, x86_64)".
 std::string VersionLine();
+
+// The services of the contract that `locus health --service` can check, such as
+// "locus.v1.AttentionService".
+std::vector<std::string> ServiceNames();
 
 }  // namespace locus::client

@@ -2,15 +2,32 @@
 // which is generated from the flags of the program and so always matches them.
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
 #include "client/cli/commands/command.h"
+#include "client/cli/requests/scheme_names.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/command_tree.h"
 #include "server/base/version.h"
 
 namespace locus::client {
+namespace {
+
+// Choices that the description of a flag or argument does not list.
+TypeChoices ChoicesByType(const CommandNode& tree) {
+  std::vector<std::string> topics = {"connection"};
+  for (const CommandNode& command : tree.commands) {
+    topics.push_back(command.name);
+  }
+  return {{"SCHEME", SchemeNames()},
+          {"SERVICE", ServiceNames()},
+          {"TOPIC", std::move(topics)}};
+}
+
+}  // namespace
 
 void AddCompletion(CLI::App& app, Action& action) {
   CLI::App* command =
@@ -20,7 +37,7 @@ void AddCompletion(CLI::App& app, Action& action) {
       "  locus completion fish > ~/.config/fish/completions/locus.fish\n"
       "  source <(locus completion bash)");
   auto shell = std::make_shared<std::string>();
-  command->add_option("shell", *shell, "bash, zsh or fish")
+  command->add_option("shell", *shell, "Shell: bash, zsh or fish")
       ->type_name("SHELL")
       ->required();
   command->callback([shell, &app, &action] {
@@ -29,7 +46,9 @@ void AddCompletion(CLI::App& app, Action& action) {
         return UsageError(absl::StrCat("there is no completion script for \"",
                                        *shell, "\"; use bash, zsh or fish"));
       }
-      return Outcome{.text = CompletionScript(TreeOf(app), *shell)};
+      const CommandNode tree = TreeOf(app);
+      return Outcome{.text =
+                         CompletionScript(tree, ChoicesByType(tree), *shell)};
     };
   });
 }

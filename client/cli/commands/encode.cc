@@ -1,15 +1,20 @@
 #include <memory>
+#include <optional>
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "client/base/status_macros.h"
+#include "client/cli/commands/call_output.h"
 #include "client/cli/commands/command.h"
+#include "client/cli/commands/product_call.h"
 #include "client/cli/render/json.h"
 #include "client/cli/render/table.h"
+#include "client/cli/requests/float_type.h"
 #include "client/cli/requests/positions.h"
 #include "client/cli/requests/scheme_flags.h"
+#include "client/cli/requests/scheme_sizes.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
@@ -24,43 +29,72 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kEncodeExamples[] = R"(Examples:
-  locus encode --scheme sinusoidal --dim 8
-  locus encode --scheme 'rope { base: 500000 layout: HALF_SPLIT }' --dim 64 \
-    --positions 0:16 -o angles.npy          # angles.cos.npy, angles.sin.npy
-  locus encode --scheme alibi --heads 8 --positions 0:4
-  locus encode --scheme rope --input q.npy --positions @ids.npy -o rotated.npy)";
+  locus encode sinusoidal --dim 8
+  locus encode rope:base=500000,layout=half_split --positions 0:16 \
+    -o angles.npy                           # angles.cos.npy, angles.sin.npy
+  locus encode alibi --heads 4 --positions 0:4
+  locus encode config.json                  # the scheme and width of a model
+  locus encode rope --input q.npy --positions @ids.npy -o rotated.npy
+
+Biases such as alibi act on both sides of a query unless --causal is given.)";
 
 struct EncodeFlags {
   CommonFlags common;
   SchemeFlags scheme;
   std::string positions;
   std::string key_positions;
-  int64_t dim = 0;
-  int64_t head_count = 0;
+  std::optional<int64_t> dim;
+  std::optional<int64_t> head_count;
+  bool causal = false;
   std::string input;
   std::string dtype;
   std::string output;
+  ProductFlags products;
 };
 
-FlagHints EncodeHints() {
-  return {{"positions", "--positions"},
-          {"key_positions", "--key-positions"},
-          {"dim", "--dim"},
-          {"head_count", "--heads"},
-          {"input", "--input"},
-          {"dtype", "--dtype"},
-          {"scheme", "--scheme"}};
+FlagHints EncodeHints(const v1::Scheme& scheme) {
+  FlagHints hints = SchemeHints(scheme);
+  const FlagHints others = {{"positions", "--positions"},
+                            {"key_positions", "--key-positions"},
+                            {"dim", "--dim"},
+                            {"head_count", "--heads"},
+                            {"input", "--input"},
+                            {"dtype", "--dtype"}};
+  hints.insert(hints.end(), others.begin(), others.end());
+  return hints;
 }
 
-absl::StatusOr<v1::EncodeRequest> MakeRequest(const EncodeFlags& flags) {
+// Returns a usage error if a flag would have no effect on the scheme.
+absl::Status CheckEffect(const EncodeFlags& flags, const v1::Scheme& scheme) {
+  const std::string name = SchemeName(scheme);
+  if (flags.head_count.has_value() && !ActsOnScores(scheme)) {
+    return UsageError(absl::StrCat("--heads: ", name,
+                                   " adds no bias to the scores and does not "
+                                   "depend on the number of heads"));
+  }
+  if (flags.dim.has_value() && ActsOnScores(scheme)) {
+    return UsageError(absl::StrCat("--dim: ", name,
+                                   " is a bias on the scores and does not "
+                                   "depend on a width; give --heads"));
+  }
+  if (flags.causal && TwoSidedParameter(scheme) == nullptr) {
+    return UsageError(absl::StrCat("--causal: the encoding of ", name,
+                                   " is the same with and without it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<v1::EncodeRequest> MakeRequest(const EncodeFlags& flags,
+                                              const v1::Scheme& scheme,
+                                              const CallSizes& sizes) {
   v1::EncodeRequest request;
-  CLIENT_ASSIGN_OR_RETURN(*request.mutable_scheme(), ReadScheme(flags.scheme));
-  request.set_dim(flags.dim);
-  request.set_head_count(flags.head_count);
+  *request.mutable_scheme() = scheme;
+  request.set_dim(sizes.dim);
+  request.set_head_count(sizes.head_count);
   if (!flags.dtype.empty()) {
-    const auto dtype = ParseDataType(flags.dtype);
-    if (!dtype.ok()) return AsUsage(dtype.status(), "--dtype");
-    request.set_dtype(*dtype);
+    CLIENT_ASSIGN_OR_RETURN(const v1::DataType dtype,
+                            ParseFloatType(flags.dtype));
+    request.set_dtype(dtype);
   }
   if (!flags.input.empty()) {
     auto input = ReadNpy(flags.input);
@@ -200,17 +234,42 @@ absl::StatusOr<std::vector<TensorFile>> FilesOf(
                {absl::StrCat(stem, ".sin.npy"), &response.rotation().sin()}};
 }
 
+// The sizes of the call. An input has its own.
+CallSizes SizesOf(const EncodeFlags& flags, const HfModel& model) {
+  if (flags.input.empty()) {
+    return SizesForEncoding(model, flags.dim, flags.head_count);
+  }
+  return {.dim = flags.dim.value_or(0),
+          .head_count = flags.head_count.value_or(0)};
+}
+
 absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
   if (flags.output == "-" && flags.common.json) {
     return UsageError(
         "-o - and --json both write to standard output; give one");
   }
-  CLIENT_ASSIGN_OR_RETURN(const v1::EncodeRequest request, MakeRequest(flags));
+  CLIENT_ASSIGN_OR_RETURN(const HfModel model,
+                          ReadModel(flags.scheme, DirectionFor(flags.causal)));
+  CLIENT_RETURN_IF_ERROR(CheckEffect(flags, model.scheme));
+  const CallSizes sizes = SizesOf(flags, model);
+  CLIENT_ASSIGN_OR_RETURN(const v1::EncodeRequest request,
+                          MakeRequest(flags, model.scheme, sizes));
   CLIENT_ASSIGN_OR_RETURN(const Session session, OpenSession(flags.common));
+  if (flags.products.any()) {
+    if (!flags.output.empty()) {
+      return UsageError("--gram and --shift-matrix write no files");
+    }
+    absl::StatusOr<std::string> text = EncodeProducts(
+        *session.client, request, flags.products, flags.common.json);
+    if (!text.ok())
+      return WithFlagHint(text.status(), EncodeHints(model.scheme));
+    return Outcome{.text = *std::move(text)};
+  }
   CallInfo info;
   const absl::StatusOr<v1::EncodeResponse> response =
       session.client->Encode(request, {.info = &info});
-  if (!response.ok()) return WithFlagHint(response.status(), EncodeHints());
+  if (!response.ok())
+    return WithFlagHint(response.status(), EncodeHints(model.scheme));
   CLIENT_RETURN_IF_ERROR(CheckResponse(*response));
   CLIENT_ASSIGN_OR_RETURN(const std::vector<TensorFile> files,
                           FilesOf(flags.output, *response));
@@ -218,10 +277,13 @@ absl::StatusOr<Outcome> Run(const EncodeFlags& flags) {
   if (flags.common.json) {
     text = FormatJson(request, *response, info);
   } else if (flags.output != "-") {
-    text = FormatText(request, *response);
+    text = WithSizes(model.scheme, sizes.note, FormatText(request, *response));
   }
   CLIENT_RETURN_IF_ERROR(
       PrintThenWrite(text, [&] { return WriteTensors(files); }));
+  std::vector<std::string> paths;
+  for (const TensorFile& file : files) paths.push_back(file.path);
+  ReportWritten(paths);
   return Outcome{};
 }
 
@@ -247,12 +309,16 @@ void AddEncode(CLI::App& app, Action& action) {
       ->type_name("LIST");
   command
       ->add_option("-d,--dim", flags->dim,
-                   "Width of the embeddings or of one head")
+                   "Width of the embeddings or of one head; default 64, or "
+                   "that of the configuration")
       ->type_name("N");
   command
       ->add_option("--heads", flags->head_count,
-                   "Number of heads of a score bias")
+                   "Number of heads of a score bias; default 8, or that of "
+                   "the configuration")
       ->type_name("N");
+  command->add_flag("--causal", flags->causal,
+                    "Keep a bias one-sided, as causal attention uses it");
   command
       ->add_option("-i,--input", flags->input,
                    "Tensor to apply the scheme to; - is standard input")
@@ -262,9 +328,10 @@ void AddEncode(CLI::App& app, Action& action) {
                    "Type of the result: float32, float64, float16 or bfloat16")
       ->type_name("TYPE");
   command
-      ->add_option("-o,--output", flags->output,
+      ->add_option("-o,--out,--output", flags->output,
                    "File for the result; - is standard output")
       ->type_name("NPY");
+  AddProductFlags(*command, flags->products);
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

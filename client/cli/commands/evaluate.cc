@@ -28,6 +28,7 @@ Writes report.html, manifest.json, cells.csv and charts to a folder.
 
 Examples:
   locus evaluate --task copy --scheme rope --scheme alibi --steps 300
+  locus evaluate --task ordering --ask 3,1,4,2   # is it sorted?
   locus evaluate --pattern --train-length 64 --eval-lengths 64,128,256
   locus evaluate --corpus book.txt --train-length 128 --seeds 5 --out book/
   locus evaluate --from book/manifest.json --out again/   # redraws it
@@ -62,6 +63,18 @@ absl::Status WriteFinishedCells(const EvaluateFlags& flags,
       absl::StrCat("\nwrote the finished cells to ", folder, "/cells.csv\n"));
 }
 
+// Says which report is in the output folder of an evaluation that ended early.
+std::string OtherFiles(const EvaluateFlags& flags,
+                       const ReceivedEvaluation& received) {
+  if (flags.no_out) return "";
+  const std::string earlier = ExistingReport(flags.out);
+  return absl::StrCat(
+      received.cells.empty() ? "wrote no files\n" : "",
+      earlier.empty()
+          ? ""
+          : absl::StrCat(earlier, " is from an earlier evaluation\n"));
+}
+
 // Reports an error after which the command continues.
 void Report(const absl::Status& status) {
   if (!status.ok()) WriteError(ErrorLine(status));
@@ -79,6 +92,9 @@ absl::StatusOr<Outcome> EndEarly(const EvaluateFlags& flags,
                                           FormatCells(received.cells))));
   }
   Report(WriteFinishedCells(flags, received));
+  if (!flags.common.json && received.signal != 0) {
+    Report(WriteOutput(OtherFiles(flags, received)));
+  }
   if (received.signal != 0) {
     WriteError("interrupted");
     return Outcome{.exit_code = 128 + received.signal};
@@ -176,13 +192,15 @@ void AddExperimentFlags(CLI::App& command, EvaluationFlags& flags) {
       .add_flag("--pattern", flags.pattern,
                 "Measure one untrained attention layer instead")
       ->group("Experiment");
-  add("-s,--scheme", flags.schemes, "SCHEME",
-      "As in `locus encode`; may be repeated; default: the six best known "
-      "schemes; for retrofit: rope and each of its scalings by 2, 4 and 8")
-      ->allow_extra_args(false);
+  AddSchemesFlag(
+      command, flags.schemes,
+      "Schemes or config.json files; default: the six best known schemes; for "
+      "retrofit: rope and each of its scalings by 2, 4 and 8",
+      "Experiment");
   AddConfigsFlag(command, flags.hf_configs, "Experiment");
   add("--train-length", flags.train_length, "N",
-      "Training length in tokens; default 32, with --pattern 64");
+      "Training length in tokens; default 32, for ordering 4, with --pattern "
+      "64");
   add("--eval-lengths", flags.eval_lengths, "LIST",
       "Test lengths in tokens, such as 64,128,256; default: multiples of the "
       "training length")
@@ -193,6 +211,10 @@ void AddExperimentFlags(CLI::App& command, EvaluationFlags& flags) {
       "Number of seeds; default 3, with --pattern 1");
   add("--corpus", flags.corpus, "FILE",
       "Text to train on, at most 4 MiB, for text and retrofit");
+  add("--ask", flags.questions, "LIST",
+      "Ask the trained models whether a sequence such as 3,1,4,2 is sorted, "
+      "with values from 0 to 7; for ordering; may be repeated")
+      ->allow_extra_args(false);
 }
 
 void AddModelFlags(CLI::App& command, EvaluationFlags& flags) {

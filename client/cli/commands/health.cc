@@ -6,12 +6,17 @@
 
 #include "CLI/CLI.hpp"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
 #include "client/cli/render/json.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/local_server_address.h"
 #include "client/cli/support/session.h"
+#include "client/cli/support/suggest.h"
+#include "locus/v1/attention.pb.h"
+#include "locus/v1/encoding.pb.h"
+#include "locus/v1/evaluation.pb.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
@@ -49,14 +54,29 @@ std::string NameOf(ServingStatus status) {
   return "UNKNOWN";
 }
 
+// Replaces the server's "service name unknown" by the names that it knows.
+absl::Status UnknownService(const std::string& service, Client& client) {
+  std::vector<std::string> known;
+  for (const std::string& name : ServiceNames()) {
+    if (client.CheckHealth(name).ok()) known.push_back(name);
+  }
+  return absl::NotFoundError(absl::StrCat(
+      "the server has no service \"", service, "\"", DidYouMean(service, known),
+      " (services: ", absl::StrJoin(known, ", "), ")"));
+}
+
 absl::StatusOr<Outcome> Run(const HealthFlags& flags) {
   if (flags.common.server.empty()) {
     return UsageError("--server: is empty; must be HOST:PORT");
   }
   CLIENT_ASSIGN_OR_RETURN(const Session session,
                           OpenSession(flags.common, {.max_attempts = 1}));
-  CLIENT_ASSIGN_OR_RETURN(const ServingStatus status,
-                          session.client->CheckHealth(flags.service));
+  const absl::StatusOr<ServingStatus> checked =
+      session.client->CheckHealth(flags.service);
+  if (absl::IsNotFound(checked.status())) {
+    return UnknownService(flags.service, *session.client);
+  }
+  CLIENT_ASSIGN_OR_RETURN(const ServingStatus status, checked);
   Outcome outcome{.exit_code = status == ServingStatus::kServing ? 0 : 1};
   if (flags.common.json) {
     const nlohmann::ordered_json document = {{"server", flags.common.server},
@@ -73,6 +93,18 @@ absl::StatusOr<Outcome> Run(const HealthFlags& flags) {
 
 }  // namespace
 
+std::vector<std::string> ServiceNames() {
+  std::vector<std::string> names;
+  for (const google::protobuf::Descriptor* message :
+       {v1::EncodeRequest::descriptor(), v1::AttendRequest::descriptor(),
+        v1::CheckPropertiesRequest::descriptor()}) {
+    for (int i = 0; i < message->file()->service_count(); ++i) {
+      names.push_back(message->file()->service(i)->full_name());
+    }
+  }
+  return names;
+}
+
 void AddHealth(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("health", "Check whether a server is serving");
@@ -81,7 +113,7 @@ void AddHealth(CLI::App& app, Action& action) {
   command
       ->add_option("--service", flags->service,
                    "Check one service instead of the whole server")
-      ->type_name("NAME");
+      ->type_name("SERVICE");
   AddCommonFlags(*command, flags->common);
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });

@@ -1,7 +1,10 @@
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "client/base/status_macros.h"
 #include "client/cli/commands/command.h"
@@ -12,52 +15,95 @@
 #include "client/cli/support/terminal.h"
 #include "client/hf_config/hf_config.h"
 #include "google/protobuf/text_format.h"
+#include "google/protobuf/util/json_util.h"
 #include "nlohmann/json.hpp"
 
 namespace locus::client {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 constexpr char kHfConfigExamples[] = R"(Examples:
-  locus hf-config --hf-config config.json         # config.json to scheme
-  locus hf-config --scheme 'rope { yarn { factor: 4 } }'   # and back
-  locus explain --hf-config config.json           # explain its parameters)";
+  locus hf-config config.json                   # config.json to scheme
+  locus hf-config config.json --json
+  locus hf-config rope:yarn.factor=4            # scheme to config.json
+  locus explain config.json                     # explain its parameters)";
 
 struct HfConfigFlags {
   SchemeFlags scheme;
-  int64_t dim = 0;
+  std::optional<int64_t> dim = std::nullopt;
+  bool json = false;
 };
 
-std::string FormatModel(const HfModel& model) {
+// The scheme in protobuf text format, on one line.
+std::string TextOf(const v1::Scheme& scheme) {
   google::protobuf::TextFormat::Printer printer;
   printer.SetSingleLineMode(true);
-  const auto text_of = [&](const v1::Scheme& scheme) {
-    std::string text;
-    printer.PrintToString(scheme, &text);
-    return text;
-  };
+  std::string text;
+  printer.PrintToString(scheme, &text);
+  absl::StripTrailingAsciiWhitespace(&text);
+  return text;
+}
+
+std::string FormatModel(const HfModel& model) {
   std::vector<std::vector<std::string>> rows = {
-      {"scheme", text_of(model.scheme)}};
-  if (model.layered) rows.push_back({"with layers", text_of(*model.layered)});
+      {"scheme", TextOf(model.scheme)}};
+  if (model.layered) rows.push_back({"with layers", TextOf(*model.layered)});
   const auto add = [&](const char* name, int64_t size) {
     if (size > 0) rows.push_back({name, absl::StrCat(size)});
   };
   add("head dimension", model.head_dim);
   add("heads", model.head_count);
+  add("embedding width", model.embedding_dim);
   add("trained length", model.trained_length);
   add("target length", model.target_length);
   return FormatRows(rows);
 }
 
-absl::StatusOr<Outcome> Run(const HfConfigFlags& flags) {
-  if (!flags.scheme.hf_config.empty()) {
-    CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
-    return Outcome{.text = FormatModel(model)};
+absl::StatusOr<Json> SchemeJson(const v1::Scheme& scheme) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string text;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(scheme, &text, options);
+  if (!status.ok()) return absl::InternalError(status.ToString());
+  return Json::parse(text, nullptr, /*allow_exceptions=*/false);
+}
+
+absl::StatusOr<std::string> FormatModelJson(const HfModel& model) {
+  Json json = {{"file", model.file_name}};
+  CLIENT_ASSIGN_OR_RETURN(json["scheme"], SchemeJson(model.scheme));
+  json["scheme_text"] = TextOf(model.scheme);
+  if (model.layered) {
+    CLIENT_ASSIGN_OR_RETURN(json["layered_scheme"], SchemeJson(*model.layered));
   }
-  CLIENT_ASSIGN_OR_RETURN(const v1::Scheme scheme, ReadScheme(flags.scheme));
-  const auto fields = WriteHfConfig(scheme, flags.dim);
-  if (!fields.ok()) return AsUsage(fields.status(), "--scheme");
-  for (const std::string& note : UnwrittenOf(scheme)) WriteError(note);
-  return Outcome{.text = absl::StrCat(fields->dump(2), "\n")};
+  const auto add = [&](const char* name, int64_t size) {
+    if (size > 0) json[name] = size;
+  };
+  add("head_dim", model.head_dim);
+  add("head_count", model.head_count);
+  add("embedding_dim", model.embedding_dim);
+  add("trained_length", model.trained_length);
+  add("target_length", model.target_length);
+  json["notes"] = model.notes;
+  return JsonLine(json);
+}
+
+absl::StatusOr<Outcome> Run(const HfConfigFlags& flags) {
+  CLIENT_ASSIGN_OR_RETURN(const HfModel model, ReadModel(flags.scheme));
+  if (!model.file_name.empty()) {
+    if (flags.dim.has_value()) {
+      return UsageError("--dim needs a scheme; a configuration has its own");
+    }
+    if (!flags.json) return Outcome{.text = FormatModel(model)};
+    CLIENT_ASSIGN_OR_RETURN(std::string text, FormatModelJson(model));
+    return Outcome{.text = std::move(text)};
+  }
+  const auto fields = WriteHfConfig(model.scheme, flags.dim.value_or(0));
+  if (!fields.ok()) return AsUsage(fields.status(), "SCHEME");
+  for (const std::string& note : UnwrittenOf(model.scheme)) WriteError(note);
+  return Outcome{.text = flags.json ? JsonLine(*fields)
+                                    : absl::StrCat(fields->dump(2), "\n")};
 }
 
 }  // namespace
@@ -73,6 +119,7 @@ void AddHfConfig(CLI::App& app, Action& action) {
       ->add_option("-d,--dim", flags->dim,
                    "Width of one head, needed for schemes with rotary_dim")
       ->type_name("N");
+  command->add_flag("--json", flags->json, "Print JSON on one line");
   command->callback(
       [flags, &action] { action = [flags] { return Run(*flags); }; });
   // Without a command, --hf-config behaves like this command.

@@ -57,16 +57,24 @@ std::string FormatAll(const v1::ListSchemesResponse& response) {
   return FormatRows(rows);
 }
 
+// What a parameter means and which values it takes: "number of rotated channels
+// (integer, from 2 to 2147483648)".
+std::string Meaning(const v1::SchemeParameter& parameter) {
+  const std::string allowed = parameter.choices().empty()
+                                  ? parameter.range()
+                                  : absl::StrJoin(parameter.choices(), ", ");
+  return absl::StrCat(parameter.description(), " (", parameter.type(),
+                      parameter.choices().empty() ? ", " : ": ", allowed, ")");
+}
+
 std::string FormatParameters(const v1::SchemeDescription& scheme) {
   std::vector<std::vector<std::string>> rows = {
-      {"PARAMETER", "TYPE", "DEFAULT", "ALLOWED", "MEANING"}};
+      {"PARAMETER", "DEFAULT", "MEANING"}};
   for (const v1::SchemeParameter& parameter : scheme.parameters()) {
     rows.push_back(
-        {parameter.name(), parameter.type(),
+        {parameter.name(),
          parameter.default_value().empty() ? "-" : parameter.default_value(),
-         parameter.choices().empty() ? parameter.range()
-                                     : absl::StrJoin(parameter.choices(), ", "),
-         parameter.description()});
+         Meaning(parameter)});
   }
   return FormatRows(rows);
 }
@@ -170,7 +178,7 @@ void AddSchemes(CLI::App& app, Action& action) {
   command
       ->add_option("name", flags->name,
                    "Scheme to describe; default: list all schemes")
-      ->type_name("NAME");
+      ->type_name("SCHEME");
   command->add_flag("--markdown", flags->markdown,
                     "Print the list as a Markdown table");
   AddCommonFlags(*command, flags->common);

@@ -176,6 +176,11 @@ class DistributedCall {
     if (cell.has_attention_map()) {
       *kept.mutable_attention_map() = cell.attention_map();
     }
+    if (cell.has_training_curve()) {
+      *kept.mutable_training_curve() = cell.training_curve();
+      kept.mutable_training_curve()->set_scheme_name(kept.scheme_name());
+    }
+    *kept.mutable_sorted_probabilities() = cell.sorted_probabilities();
     // A server that failed may have sent this cell before, with the same
     // values.
     if (n >= part->received) {

@@ -46,6 +46,16 @@ EvaluationCell ToCore(const v1::EvaluationCell& cell) {
   core.seed = cell.seed();
   core.eval_length = cell.eval_length();
   core.metrics.insert(cell.metrics().begin(), cell.metrics().end());
+  if (cell.has_training_curve()) {
+    const v1::TrainingCurve& curve = cell.training_curve();
+    core.training_curve = {
+        .scheme_name = cell.scheme_name(),
+        .seed = cell.seed(),
+        .steps = {curve.steps().begin(), curve.steps().end()},
+        .losses = {curve.losses().begin(), curve.losses().end()}};
+  }
+  core.sorted_probabilities.assign(cell.sorted_probabilities().begin(),
+                                   cell.sorted_probabilities().end());
   return core;
 }
 

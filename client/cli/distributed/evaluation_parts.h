@@ -21,7 +21,8 @@ struct EvaluationPart {
   v1::EvaluateExtrapolationRequest request;
   // The cells that the request yields, in order and without metrics, under the
   // scheme names of the whole evaluation. Part-local names may differ: the only
-  // rope scheme of a part can be rope#2 in the whole evaluation.
+  // rope scheme of a part is `rope`, but may be `rope base=500000` in the whole
+  // evaluation.
   std::vector<v1::EvaluationCell> cells;
 };
 

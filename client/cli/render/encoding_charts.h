@@ -1,4 +1,4 @@
-// The charts of `locus plot`, drawn from the responses of Encode and Attend.
+// Heatmaps of `locus plot`, drawn from the responses of Encode and Attend.
 //
 // Each function returns a usage error that names the applicable charts if the
 // scheme has no data for this one. All tensors must have passed CheckTensor().
@@ -9,21 +9,12 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/render/chart_options.h"
 #include "client/plot/scene.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
 
 namespace locus::client {
-
-// Settings common to all charts.
-struct ChartOptions {
-  // Empty: a title derived from the scheme.
-  std::string title;
-  std::string scheme_name;
-  v1::Positions positions;
-  // The requested width of the embeddings or of one head.
-  int64_t dim = 0;
-};
 
 // Heatmap of the table that is added to the embeddings. Rows are positions,
 // columns are channels.
@@ -37,16 +28,12 @@ absl::StatusOr<plot::Scene> HeatmapChart(const ChartOptions& options,
 absl::StatusOr<plot::Scene> SimilarityChart(const ChartOptions& options,
                                             const v1::EncodeResponse& response);
 
-// Line chart of channels of the table over the positions or, for rotations, of
-// the cosine and sine of pairs. If `channels` is empty, a few channels from the
-// fastest to the slowest are drawn.
-absl::StatusOr<plot::Scene> WaveformChart(const ChartOptions& options,
+// Table, similarity and waveforms of a scheme that adds codes to the
+// embeddings, side by side. `options.rows` and `options.columns` select the
+// part of the table, and `channels` the waveforms.
+absl::StatusOr<plot::Scene> TriptychChart(const ChartOptions& options,
                                           const v1::EncodeResponse& response,
                                           const std::vector<int64_t>& channels);
-
-// Heatmaps of the bias that is added to the scores, one per head.
-absl::StatusOr<plot::Scene> BiasChart(const ChartOptions& options,
-                                      const v1::EncodeResponse& response);
 
 // Heatmaps of the attention weights among words, one per head. `weights` has
 // the shape [1, H, T, T]. `attention` determines which keys are masked and

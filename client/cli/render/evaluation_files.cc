@@ -9,6 +9,7 @@
 #include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/render/evaluation_table.h"
+#include "client/cli/support/command_line.h"
 #include "client/cli/support/interrupt.h"
 #include "client/io/file.h"
 #include "client/plot/heatmap.h"
@@ -154,6 +155,12 @@ absl::Status PrepareFolder(const std::string& folder) {
                    std::string(size_t{512} << 10, ' '));
 }
 
+std::string ExistingReport(const std::string& folder) {
+  std::error_code error;
+  std::string path = PathIn(folder, kReportFile);
+  return std::filesystem::exists(path, error) ? path : "";
+}
+
 std::string UnfinishedFolder(const std::string& folder) {
   return PathIn(folder, "unfinished");
 }
@@ -177,7 +184,11 @@ absl::StatusOr<int> WriteEvaluation(
     add(ChartFileOf(chart), plot::WriteSvg(plot::DrawLineChart(chart.chart)));
   }
   if (attention.has_value()) add(kAttentionFile, plot::WriteSvg(*attention));
-  add(kReportFile, MakeReport(manifest, attention));
+  ReportInput input{.attention_maps = attention,
+                    .cells = cells,
+                    .command = RecordedCommandLine()};
+  for (const TextFile& file : files) input.files.push_back(file.name);
+  add(kReportFile, MakeReport(manifest, input));
   add(kManifestFile,
       absl::StrCat(absl::StripTrailingAsciiWhitespace(manifest_text), "\n"));
   CLIENT_RETURN_IF_ERROR(ReplaceFiles(folder, files));

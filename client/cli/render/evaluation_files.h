@@ -20,6 +20,9 @@ absl::Status CreateFolder(const std::string& folder);
 // a full disk is reported before the evaluation starts.
 absl::Status PrepareFolder(const std::string& folder);
 
+// The path of the report in `folder`; empty if there is none.
+std::string ExistingReport(const std::string& folder);
+
 // The folder inside `folder` for an evaluation that did not finish, so that it
 // does not replace a complete one.
 std::string UnfinishedFolder(const std::string& folder);

@@ -7,62 +7,31 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/cli/render/angle_verdict.h"
+#include "client/cli/render/bias_facts.h"
+#include "client/cli/render/rotation_facts.h"
 #include "client/plot/line_chart.h"
 #include "locus/v1/encoding.pb.h"
 #include "nlohmann/json_fwd.hpp"
 
 namespace locus::client {
 
-// The channel pairs of a rotation, or of a table of sines and cosines, and how
-// far each pair turns within the training length and the target length. A list
-// that is not empty has one element per pair.
-struct RotationFacts {
-  // Whether the scheme rotates queries and keys. False for tables, which have
-  // no scaling and no attention factor.
-  bool rotates = true;
-  // Radians per position in a call of the target length, with the scaling.
-  std::vector<double> frequencies;
-  // Radians per position without the scaling.
-  std::vector<double> unscaled;
-  // The share of the scaling applied to a pair, from 0 (unchanged) to 1 (slowed
-  // down by the full factor). Empty without a scaling.
-  std::vector<double> ramp;
-  // The factor by which the contribution of a pair to the score decays per
-  // position of distance. Empty for schemes without decay.
-  std::vector<double> decays;
-  double attention_factor = 1;
-  // 0 if unknown; the lists of turns are empty then.
-  double trained_length = 0;
-  double target_length = 0;
-  // Turns within the trained length without scaling, and within the target
-  // length with scaling.
-  std::vector<double> trained_turns;
-  std::vector<double> target_turns;
-  // Pairs that rotate but complete no turn within the trained length, without
-  // scaling. Past that length they reach angles that training never covers.
-  std::vector<int64_t> unfinished;
+// The angles of a pair at the target length in a few words, for a table cell.
+std::string AnglesText(const PairVerdict& pair);
+// The verdict in sentences: whether the target length is safe, up to which
+// length the scheme is safe, and why. The first one is the headline.
+std::vector<std::string> AngleVerdictSentences(const RotationFacts& facts,
+                                               const AngleVerdict& verdict);
+nlohmann::ordered_json AngleVerdictJson(const RotationFacts& facts,
+                                        const AngleVerdict& verdict);
 
-  int64_t pair_count() const {
-    return static_cast<int64_t>(frequencies.size());
-  }
-  // Positions per turn; infinite if the pair does not rotate.
-  double Wavelength(int64_t k) const;
-  // The factor by which scaling slows the pair down; infinite if it does not
-  // rotate.
-  double Stretch(int64_t k) const { return unscaled[k] / frequencies[k]; }
-  bool IsStatic(int64_t k) const { return frequencies[k] == 0; }
-};
-
-// Facts about a rotation. Returns empty facts if the lists sent by the server
-// have different lengths.
-RotationFacts FactsOf(const v1::RotationEncoding& rotation);
-// Facts about a table of sines and cosines. A length of 0 is unknown.
-RotationFacts FactsOf(const v1::AdditiveEncoding& additive,
-                      double trained_length, double target_length);
-
-std::string ExplainRotation(const RotationFacts& facts);
-nlohmann::ordered_json RotationJson(const RotationFacts& facts);
-// Line chart of the wavelengths of the pairs, with and without scaling.
+// The table of all pairs and the verdict.
+std::string ExplainRotation(const RotationFacts& facts,
+                            const AngleVerdict& verdict);
+nlohmann::ordered_json RotationJson(const RotationFacts& facts,
+                                    const AngleVerdict& verdict);
+// Line chart of the wavelengths of the pairs, with and without scaling, and
+// lines at the trained and the target length.
 plot::LineChart RotationChart(const RotationFacts& facts,
                               const std::string& title);
 
@@ -76,7 +45,13 @@ struct TableFacts {
 
   // Number of rows past the trained length.
   int64_t UntrainedRows() const;
+  // The longest sequence for which training reaches every row, at most the
+  // length of the table.
+  int64_t SafeLength() const;
 };
+// Sentences about positions past the rows that training reaches. The first one
+// is the headline.
+std::vector<std::string> TableVerdictSentences(const TableFacts& facts);
 std::string ExplainTable(const TableFacts& facts);
 nlohmann::ordered_json TableJson(const TableFacts& facts);
 // Line chart of the Euclidean distance between the codes of adjacent positions.
@@ -84,6 +59,14 @@ nlohmann::ordered_json TableJson(const TableFacts& facts);
 absl::StatusOr<plot::LineChart> TableChart(const v1::Tensor& table,
                                            const TableFacts& facts,
                                            const std::string& title);
+
+// Sentences about lengths past the trained one: `beyond_training` of the
+// scheme's description and, if the verdict is known, the heads within and
+// outside of their trained biases. The first one is the headline.
+std::vector<std::string> BiasVerdictSentences(
+    const BiasVerdict& verdict, const std::string& beyond_training);
+nlohmann::ordered_json BiasVerdictJson(const BiasVerdict& verdict,
+                                       const std::string& beyond_training);
 
 // Explains the bias of one query for the keys before it, which has the shape
 // [H, 1, T] with the nearest key last: the slopes, buckets and other parameters

@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "client/cli/render/table.h"
+#include "client/cli/support/text_layout.h"
 #include "client/load/bottleneck.h"
 #include "client/load/units.h"
 
@@ -170,7 +171,9 @@ std::string FormatLoad(const load::Report& report) {
                       {"rate", rate},
                       {"client", ClientCost(result.cost)}});
   for (const std::string& warning : load::MeasurementWarnings(result)) {
-    absl::StrAppend(&text, "\nWarning: ", warning, "\n");
+    absl::StrAppend(
+        &text, "\n",
+        WrapParagraph(absl::StrCat("Warning: ", warning), OutputColumns()));
   }
   return text;
 }
@@ -187,7 +190,10 @@ std::string FormatComparison(const load::Comparison& comparison) {
   }
   std::string text = FormatRows(rows);
   for (const std::string& difference : comparison.differences) {
-    absl::StrAppend(&text, "\nWarning: the runs differ in ", difference, "\n");
+    absl::StrAppend(
+        &text, "\n",
+        WrapParagraph(absl::StrCat("Warning: the runs differ in ", difference),
+                      OutputColumns()));
   }
   return text;
 }

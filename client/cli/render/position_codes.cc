@@ -49,7 +49,35 @@ absl::StatusOr<Codes> RotatedOnes(const v1::RotationEncoding& rotation,
   return codes;
 }
 
-std::vector<double> Cosines(const Codes& codes) {
+absl::StatusOr<Codes> CodesOf(const ChartOptions& options,
+                              const v1::EncodeResponse& response) {
+  if (response.has_additive()) return TableCodes(response.additive().table());
+  if (response.has_rotation()) {
+    return RotatedOnes(response.rotation(), options.dim);
+  }
+  return NotApplicable(options, response, "position codes");
+}
+
+std::vector<plot::Heatmap> HeadPanels(const std::vector<double>& values,
+                                      int64_t heads, int64_t rows,
+                                      int64_t columns) {
+  std::vector<plot::Heatmap> panels;
+  for (int64_t head = 0; head < heads; ++head) {
+    const auto begin = values.begin() + head * rows * columns;
+    panels.push_back({.title = heads > 1 ? absl::StrCat("head ", head) : "",
+                      .rows = rows,
+                      .columns = columns,
+                      .values = {begin, begin + rows * columns},
+                      .row_ends = {0, static_cast<double>(rows) - 1},
+                      .column_ends = {0, static_cast<double>(columns) - 1}});
+  }
+  return panels;
+}
+
+namespace {
+
+// The codes with unit length; a code of zeros stays.
+std::vector<double> Normalized(const Codes& codes) {
   std::vector<double> scaled = codes.values;
   for (int64_t i = 0; i < codes.count; ++i) {
     double* row = scaled.data() + i * codes.width;
@@ -59,15 +87,35 @@ std::vector<double> Cosines(const Codes& codes) {
       row[c] /= std::sqrt(sum);
     }
   }
-  std::vector<double> cosines(codes.count * codes.count);
-  for (int64_t i = 0; i < codes.count; ++i) {
-    for (int64_t j = 0; j < codes.count; ++j) {
-      double sum = 0;
-      for (int64_t c = 0; c < codes.width; ++c) {
-        sum += scaled[i * codes.width + c] * scaled[j * codes.width + c];
-      }
-      cosines[i * codes.count + j] = sum;
+  return scaled;
+}
+
+// Adds the products of row `i` with every row to `products`.
+void AppendProducts(const Codes& codes, const std::vector<double>& rows,
+                    int64_t i, std::vector<double>& products) {
+  for (int64_t j = 0; j < codes.count; ++j) {
+    double sum = 0;
+    for (int64_t c = 0; c < codes.width; ++c) {
+      sum += rows[i * codes.width + c] * rows[j * codes.width + c];
     }
+    products.push_back(sum);
+  }
+}
+
+}  // namespace
+
+std::vector<double> CosinesToFirst(const Codes& codes) {
+  std::vector<double> cosines;
+  if (codes.count > 0) AppendProducts(codes, Normalized(codes), 0, cosines);
+  return cosines;
+}
+
+std::vector<double> Cosines(const Codes& codes) {
+  const std::vector<double> rows = Normalized(codes);
+  std::vector<double> cosines;
+  cosines.reserve(codes.count * codes.count);
+  for (int64_t i = 0; i < codes.count; ++i) {
+    AppendProducts(codes, rows, i, cosines);
   }
   return cosines;
 }

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/strip.h"
 #include "client/base/printable.h"
+#include "client/cli/support/color.h"
+#include "client/cli/support/text_layout.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {
@@ -17,23 +17,8 @@ namespace {
 // An index that stands for the rows or columns that are left out.
 constexpr int64_t kGap = -1;
 constexpr absl::string_view kEllipsis = "...";
-
-// The number of characters of a UTF-8 string.
-size_t Width(absl::string_view text) {
-  return std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xc0) != 0x80;
-  });
-}
-
-std::string PadLeft(absl::string_view text, size_t width) {
-  const size_t have = Width(text);
-  return absl::StrCat(std::string(width > have ? width - have : 0, ' '), text);
-}
-
-std::string PadRight(absl::string_view text, size_t width) {
-  const size_t have = Width(text);
-  return absl::StrCat(text, std::string(width > have ? width - have : 0, ' '));
-}
+// Longer labels are cut, so that at least three columns fit in 80.
+constexpr int kMaxLabelWidth = 16;
 
 // The indices 0 .. count - 1, or the first and the last ones with kGap between
 // them if there are more than `limit`.
@@ -77,7 +62,10 @@ class NumberStyle {
 std::string Label(const std::function<std::string(int64_t)>& label,
                   int64_t index) {
   if (index == kGap) return std::string(kEllipsis);
-  return label ? PrintableLine(label(index)) : absl::StrCat(index);
+  if (!label) return absl::StrCat(index);
+  const std::string text = PrintableLine(label(index));
+  if (DisplayWidth(text) <= kMaxLabelWidth) return text;
+  return absl::StrCat(PrefixOfWidth(text, kMaxLabelWidth - 1), "\xe2\x80\xa6");
 }
 
 // One matrix of a tensor. Its elements begin at index `offset`.
@@ -101,21 +89,22 @@ class Matrix {
         if (row != kGap && column != kGap) style_.Include(At(row, column));
       }
     }
-    size_t label_width = 0;
+    int label_width = 0;
     for (const int64_t row : rows_) {
-      label_width = std::max(label_width, Width(Label(table_.row_label, row)));
+      label_width =
+          std::max(label_width, DisplayWidth(Label(table_.row_label, row)));
     }
-    const size_t cell_width = CellWidth();
-    const int64_t fitting = std::max<int64_t>(
-        3, (table_.width - static_cast<int64_t>(label_width)) /
-               static_cast<int64_t>(cell_width + 2));
+    const int cell_width = CellWidth();
+    const int64_t fitting =
+        std::max<int64_t>(3, (table_.width - label_width) / (cell_width + 2));
     // The gap takes the place of a column.
     columns_ =
         Shown(column_count_, column_count_ <= fitting ? fitting : fitting - 1);
     std::string text = std::string(label_width, ' ');
     for (const int64_t column : columns_) {
-      absl::StrAppend(&text, "  ",
-                      PadLeft(Label(table_.column_label, column), cell_width));
+      absl::StrAppend(
+          &text, "  ",
+          PadLeft(Bold(Label(table_.column_label, column)), cell_width));
     }
     text.push_back('\n');
     for (const int64_t row : rows_) {
@@ -134,19 +123,18 @@ class Matrix {
     return style_.Format(At(row, column));
   }
 
-  size_t CellWidth() const {
-    size_t width = 1;
+  int CellWidth() const {
+    int width = 1;
     for (const int64_t column : columns_) {
-      width = std::max(width, Width(Label(table_.column_label, column)));
+      width = std::max(width, DisplayWidth(Label(table_.column_label, column)));
       for (const int64_t row : rows_) {
-        width = std::max(width, Width(Cell(row, column)));
+        width = std::max(width, DisplayWidth(Cell(row, column)));
       }
     }
     return width;
   }
 
-  std::string FormatRow(int64_t row, size_t label_width,
-                        size_t cell_width) const {
+  std::string FormatRow(int64_t row, int label_width, int cell_width) const {
     std::string text = PadRight(Label(table_.row_label, row), label_width);
     for (const int64_t column : columns_) {
       absl::StrAppend(&text, "  ", PadLeft(Cell(row, column), cell_width));
@@ -175,29 +163,6 @@ std::string MatrixName(const std::string& title, const v1::Tensor& tensor,
 }
 
 }  // namespace
-
-std::string FormatRows(const std::vector<std::vector<std::string>>& cells) {
-  std::vector<std::vector<std::string>> rows = cells;
-  for (auto& row : rows) {
-    for (std::string& cell : row) cell = PrintableLine(cell);
-  }
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], Width(row[i]));
-    }
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      absl::StrAppend(&line, i == 0 ? "" : "  ", PadRight(row[i], widths[i]));
-    }
-    absl::StrAppend(&text, absl::StripTrailingAsciiWhitespace(line), "\n");
-  }
-  return text;
-}
 
 std::string FormatTensor(const TensorTable& table, const v1::Tensor& tensor) {
   std::string text =
@@ -229,7 +194,7 @@ std::string FormatTensor(const TensorTable& table, const v1::Tensor& tensor) {
 }
 
 std::string FormatList(const std::string& title,
-                       const std::vector<double>& values) {
+                       const std::vector<double>& values, int width) {
   constexpr int64_t kMaxValues = 12;
   std::vector<std::string> parts;
   for (const int64_t i :
@@ -237,7 +202,10 @@ std::string FormatList(const std::string& title,
     parts.push_back(i == kGap ? std::string(kEllipsis)
                               : absl::StrFormat("%.6g", values[i]));
   }
-  return absl::StrCat(title, "  ", absl::StrJoin(parts, ", "), "\n");
+  const int indent = DisplayWidth(title) + 2;
+  const std::string list =
+      WrapParagraph(absl::StrJoin(parts, ", "), width, indent);
+  return absl::StrCat(title, "  ", list.substr(indent));
 }
 
 }  // namespace locus::client

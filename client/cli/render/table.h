@@ -1,4 +1,4 @@
-// Text tables of strings and tensors.
+// Text tables of tensors, and, from text_table.h, of strings.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/render/text_table.h"  // IWYU pragma: export
 #include "locus/v1/tensor.pb.h"
 
 namespace locus::client {
-
-// Left-aligned columns, each as wide as its widest cell, separated by two
-// spaces. Cells are escaped with PrintableLine().
-std::string FormatRows(const std::vector<std::vector<std::string>>& cells);
 
 // How to print a tensor. The last two axes are rows and columns; each index of
 // the axes before them is a separate table.
@@ -33,8 +30,10 @@ struct TensorTable {
 // of large tensors is left out. The tensor must have passed CheckTensor().
 std::string FormatTensor(const TensorTable& table, const v1::Tensor& tensor);
 
-// "title  1, 0.5, 0.25". The middle of long lists is left out.
+// "title  1, 0.5, 0.25". The middle of long lists is left out, and the rest is
+// wrapped at `width` columns.
 std::string FormatList(const std::string& title,
-                       const std::vector<double>& values);
+                       const std::vector<double>& values,
+                       int width = OutputColumns());
 
 }  // namespace locus::client

@@ -5,10 +5,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/base/status_macros.h"
+#include "client/cli/requests/float_type.h"
 #include "client/cli/requests/positions.h"
+#include "client/cli/requests/scheme_sizes.h"
+#include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
 #include "locus/client/npy.h"
 #include "locus/client/tensor.h"
+#include "server/base/utf8.h"
 
 namespace locus::client {
 namespace {
@@ -26,9 +30,8 @@ absl::Status ReadOperand(const std::string& flag, const std::string& path,
                          const std::string& dtype, v1::Tensor* tensor) {
   CLIENT_RETURN_IF_ERROR(ReadTensor(flag, path, tensor));
   if (dtype.empty()) return absl::OkStatus();
-  const absl::StatusOr<v1::DataType> parsed = ParseDataType(dtype);
-  if (!parsed.ok()) return AsUsage(parsed.status(), "--dtype");
-  absl::StatusOr<v1::Tensor> converted = Convert(*tensor, *parsed);
+  CLIENT_ASSIGN_OR_RETURN(const v1::DataType type, ParseFloatType(dtype));
+  absl::StatusOr<v1::Tensor> converted = Convert(*tensor, type);
   if (!converted.ok()) return AsUsage(converted.status(), "--dtype");
   *tensor = *std::move(converted);
   return absl::OkStatus();
@@ -126,7 +129,54 @@ absl::Status AddWeights(const AttendFlags& flags, v1::AttentionModule* module) {
   return read("wo", flags.wo, weights.mutable_wo());
 }
 
-absl::Status AddModule(const AttendFlags& flags, AttendPlan* plan) {
+absl::Status AddTokens(absl::string_view tokens, v1::AttentionModule* module) {
+  for (const absl::string_view token : absl::StrSplit(
+           tokens, absl::ByAnyChar(" \t\n"), absl::SkipWhitespace())) {
+    absl::string_view rest = token;
+    while (const size_t length = server::Utf8Length(rest)) {
+      rest.remove_prefix(length);
+    }
+    if (!rest.empty()) {
+      return UsageError(absl::StrCat("--tokens: word ",
+                                     module->tokens_size() + 1,
+                                     " is not valid UTF-8 text"));
+    }
+    module->add_tokens(std::string(token));
+  }
+  if (module->tokens().empty()) {
+    return UsageError("--tokens: contains no words");
+  }
+  return absl::OkStatus();
+}
+
+// Takes the sizes of the layer from the configuration, unless flags give them:
+// heads keep the width that the configuration gives them.
+absl::Status AddSizes(const AttendFlags& flags, const HfModel& model,
+                      AttendPlan* plan) {
+  v1::AttentionModule& module = *plan->request.mutable_module();
+  if (model.head_dim <= 0 || flags.dim.has_value()) return absl::OkStatus();
+  if (flags.x.empty()) {
+    const CallSizes sizes = SizesForLayer(model, flags.head_count);
+    module.set_dim(sizes.dim);
+    module.set_head_count(sizes.head_count);
+    plan->sizes_note = sizes.note;
+    return absl::OkStatus();
+  }
+  if (flags.head_count.has_value()) return absl::OkStatus();
+  const int64_t width = module.x().shape(module.x().shape_size() - 1);
+  if (width % model.head_dim != 0) {
+    return UsageError(absl::StrCat(
+        "--x: has width ", width,
+        ", which is no multiple of the head dimension ", model.head_dim, " of ",
+        model.file_name, "; give --heads"));
+  }
+  module.set_head_count(width / model.head_dim);
+  plan->sizes_note = SizesNote(model, model.head_dim, 0);
+  return absl::OkStatus();
+}
+
+absl::Status AddModule(const AttendFlags& flags, const HfModel& model,
+                       AttendPlan* plan) {
   v1::AttentionModule& module = *plan->request.mutable_module();
   if (!flags.x.empty()) {
     CLIENT_RETURN_IF_ERROR(
@@ -142,15 +192,11 @@ absl::Status AddModule(const AttendFlags& flags, AttendPlan* plan) {
   } else {
     // The server adds a batch axis to tokens.
     plan->added_axes = 1;
-    for (const absl::string_view token : absl::StrSplit(
-             flags.tokens, absl::ByAnyChar(" \t\n"), absl::SkipWhitespace())) {
-      module.add_tokens(std::string(token));
-    }
-    if (module.tokens().empty())
-      return UsageError("--tokens: contains no words");
+    CLIENT_RETURN_IF_ERROR(AddTokens(flags.tokens, &module));
   }
   if (flags.head_count.has_value()) module.set_head_count(*flags.head_count);
   if (flags.dim.has_value()) module.set_dim(*flags.dim);
+  CLIENT_RETURN_IF_ERROR(AddSizes(flags, model, plan));
   return AddWeights(flags, &module);
 }
 
@@ -195,9 +241,16 @@ absl::Status AddOptions(const AttendFlags& flags,
 absl::StatusOr<AttendPlan> MakeAttendPlan(const AttendFlags& flags) {
   CLIENT_RETURN_IF_ERROR(CheckCombination(flags));
   AttendPlan plan;
-  CLIENT_ASSIGN_OR_RETURN(*plan.request.mutable_scheme(),
-                          ReadScheme(flags.scheme));
-  CLIENT_RETURN_IF_ERROR(flags.q.empty() ? AddModule(flags, &plan)
+  CLIENT_ASSIGN_OR_RETURN(const HfModel model,
+                          ReadModel(flags.scheme, DirectionFor(flags.causal)));
+  *plan.request.mutable_scheme() = model.scheme;
+  if (!flags.q.empty() && ActsOnEmbeddings(model.scheme)) {
+    return UsageError(
+        absl::StrCat(SchemeName(model.scheme),
+                     " acts on embeddings; use --x or --tokens instead of --q, "
+                     "--k and --v"));
+  }
+  CLIENT_RETURN_IF_ERROR(flags.q.empty() ? AddModule(flags, model, &plan)
                                          : AddHeads(flags, &plan));
   CLIENT_RETURN_IF_ERROR(AddOptions(flags, plan.request.mutable_options()));
   return plan;

@@ -46,6 +46,9 @@ struct AttendPlan {
   // The number of leading axes of extent 1 that were added to the inputs. The
   // same number must be removed from the outputs with RemoveAddedAxes().
   int added_axes = 0;
+  // "(dim 128, 32 heads from llama31.json)" for sizes of the layer that come
+  // from a configuration; otherwise empty.
+  std::string sizes_note;
 };
 
 // Returns a usage error if flags conflict or a file cannot be read.

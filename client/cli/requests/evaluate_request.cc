@@ -2,11 +2,12 @@
 
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_flags.h"
-#include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/suggest.h"
 #include "client/io/file.h"
 
@@ -32,7 +33,8 @@ absl::Status CheckPattern(const EvaluationFlags& flags) {
       {"--steps", flags.step_count.has_value()},
       {"--batch", flags.batch_size.has_value()},
       {"--learning-rate", flags.learning_rate.has_value()},
-      {"--corpus", !flags.corpus.empty()}};
+      {"--corpus", !flags.corpus.empty()},
+      {"--ask", !flags.questions.empty()}};
   for (const auto& [flag, given] : misplaced) {
     if (given) {
       return UsageError(absl::StrCat(
@@ -69,6 +71,42 @@ absl::Status AddCorpus(const std::string& path, v1::TrainedMode* trained) {
   return absl::OkStatus();
 }
 
+absl::Status AddQuestions(const std::vector<std::string>& questions,
+                          v1::OrderingTask* task) {
+  for (const std::string& question : questions) {
+    v1::OrderingSequence* sequence = task->add_ask();
+    for (const absl::string_view text : absl::StrSplit(question, ',')) {
+      int64_t value = 0;
+      if (!absl::SimpleAtoi(text, &value)) {
+        return UsageError(absl::StrCat("--ask: \"", question,
+                                       "\" is no list of whole numbers such "
+                                       "as 3,1,4,2"));
+      }
+      sequence->add_values(value);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The server would replace a zero by its default.
+absl::Status CheckPositive(const EvaluationFlags& flags) {
+  const std::pair<const char*, std::optional<int64_t>> numbers[] = {
+      {"--train-length", flags.train_length},
+      {"--seeds", flags.seed_count},
+      {"--dim", flags.dim},
+      {"--layers", flags.layer_count},
+      {"--heads", flags.head_count},
+      {"--feed-forward", flags.feed_forward_dim},
+      {"--steps", flags.step_count},
+      {"--batch", flags.batch_size}};
+  for (const auto& [flag, number] : numbers) {
+    if (number.value_or(1) >= 1) continue;
+    return UsageError(
+        absl::StrCat(flag, ": is ", *number, "; must be at least 1"));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status AddTask(const EvaluationFlags& flags, v1::TrainedMode* trained) {
   const std::string name = flags.task.empty() ? "text" : flags.task;
   const FieldDescriptor* field =
@@ -80,6 +118,14 @@ absl::Status AddTask(const EvaluationFlags& flags, v1::TrainedMode* trained) {
                      " (tasks: ", absl::StrJoin(EvaluationTasks(), ", "), ")"));
   }
   v1::TrainedMode::GetReflection()->MutableMessage(trained, field);
+  if (!flags.questions.empty()) {
+    if (!trained->has_ordering()) {
+      return UsageError(
+          absl::StrCat("--ask needs --task ordering, not ", name));
+    }
+    CLIENT_RETURN_IF_ERROR(
+        AddQuestions(flags.questions, trained->mutable_ordering()));
+  }
   if (flags.corpus.empty()) return absl::OkStatus();
   if (!trained->has_text() && !trained->has_retrofit()) {
     return UsageError(
@@ -122,15 +168,11 @@ const std::vector<std::string>& EvaluationTasks() {
 absl::StatusOr<v1::EvaluateExtrapolationRequest> MakeEvaluationRequest(
     const EvaluationFlags& flags) {
   v1::EvaluateExtrapolationRequest request;
-  for (const std::string& text : flags.schemes) {
-    absl::StatusOr<v1::Scheme> scheme = ParseScheme(text);
-    if (!scheme.ok()) return AsUsage(scheme.status(), "--scheme");
-    *request.add_schemes() = *std::move(scheme);
-  }
-  CLIENT_ASSIGN_OR_RETURN(
-      const std::vector<v1::Scheme> configured,
-      ReadConfigs(flags.hf_configs, flags.layer_count.value_or(1)));
-  for (const v1::Scheme& scheme : configured) *request.add_schemes() = scheme;
+  CLIENT_RETURN_IF_ERROR(CheckPositive(flags));
+  CLIENT_ASSIGN_OR_RETURN(const std::vector<v1::Scheme> schemes,
+                          ReadSchemes(flags.schemes, flags.hf_configs,
+                                      flags.layer_count.value_or(1)));
+  for (const v1::Scheme& scheme : schemes) *request.add_schemes() = scheme;
   if (flags.pattern) {
     CLIENT_RETURN_IF_ERROR(CheckPattern(flags));
     AddPattern(flags, request.mutable_pattern());
@@ -153,6 +195,7 @@ FlagHints EvaluationHints() {
           {"pattern.dim", "--dim"},
           {"pattern.head_count", "--heads"},
           {"pattern.causal", "--causal"},
+          {"trained.ordering.ask", "--ask"},
           {"trained.text.corpus", "--corpus"},
           {"trained.retrofit.corpus", "--corpus"},
           {"trained.model.dim", "--dim"},

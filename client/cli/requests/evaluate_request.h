@@ -39,6 +39,8 @@ struct EvaluationFlags {
   std::optional<double> learning_rate;
   // Path of a text file.
   std::string corpus;
+  // Sequences of the task `ordering` to ask about, such as "3,1,4,2".
+  std::vector<std::string> questions;
 };
 
 // The names of all tasks, in the order of the proto.

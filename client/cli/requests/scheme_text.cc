@@ -1,13 +1,20 @@
 #include "client/cli/requests/scheme_text.h"
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
+#include "absl/strings/string_view.h"
 #include "client/base/status_macros.h"
+#include "client/cli/requests/scheme_error.h"
+#include "client/cli/requests/scheme_names.h"
+#include "client/cli/requests/scheme_short_form.h"
 #include "client/cli/support/suggest.h"
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -17,16 +24,8 @@ namespace locus::client {
 namespace {
 
 using ::google::protobuf::Descriptor;
-using ::google::protobuf::EnumDescriptor;
 using ::google::protobuf::FieldDescriptor;
 using ::google::protobuf::io::Tokenizer;
-
-// An error at a line and column that count from 0; in the message they count
-// from 1.
-absl::Status ErrorAt(int line, int column, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("line ", line + 1, ", column ", column + 1, ": ", what));
-}
 
 // Keeps only the first error, because later ones are usually its consequences.
 class FirstError final : public google::protobuf::io::ErrorCollector {
@@ -46,106 +45,71 @@ class FirstError final : public google::protobuf::io::ErrorCollector {
   std::string message;
 };
 
-std::vector<std::string> FieldNames(const Descriptor& message) {
-  std::vector<std::string> names;
-  names.reserve(message.field_count());
-  for (int i = 0; i < message.field_count(); ++i) {
-    names.push_back(message.field(i)->name());
+// The byte at a line and column that count from 0.
+size_t OffsetOf(absl::string_view text, int line, int column) {
+  size_t start = 0;
+  for (; line > 0; --line) {
+    const size_t end = text.find('\n', start);
+    if (end == absl::string_view::npos) return text.size();
+    start = end + 1;
   }
-  return names;
+  return std::min(text.size(), start + column);
 }
 
-absl::Status UnknownField(const Tokenizer::Token& token,
-                          const Descriptor& message) {
-  const bool is_scheme = &message == v1::Scheme::descriptor();
-  const std::vector<std::string> names =
-      is_scheme ? SchemeNames() : FieldNames(message);
-  return ErrorAt(
-      token.line, token.column,
-      absl::StrCat(is_scheme ? "there is no scheme \"" : "there is no field \"",
-                   token.text, "\"", DidYouMean(token.text, names),
-                   is_scheme ? " (schemes: " : " (fields: ",
-                   names.empty() ? "none" : absl::StrJoin(names, ", "), ")"));
-}
-
-// The common prefix of all values of an enum. By convention, the first value is
-// named <PREFIX>UNSPECIFIED.
-std::string PrefixOf(const EnumDescriptor& type) {
-  return std::string(absl::StripSuffix(type.value(0)->name(), "UNSPECIFIED"));
-}
-
-absl::Status UnknownChoice(const Tokenizer::Token& token,
-                           const FieldDescriptor& field) {
-  const EnumDescriptor& type = *field.enum_type();
-  std::vector<std::string> names;
-  for (int i = 1; i < type.value_count(); ++i) {
-    names.emplace_back(
-        absl::StripPrefix(type.value(i)->name(), PrefixOf(type)));
-  }
-  return ErrorAt(token.line, token.column,
-                 absl::StrCat(field.name(), " has no choice \"", token.text,
-                              "\"", DidYouMean(token.text, names),
-                              " (choices: ", absl::StrJoin(names, ", "), ")"));
-}
-
-// Expands the abbreviations of a scheme's text. Walks through the tokens along
-// the message descriptors, writes enum values out in full, and reports unknown
-// names with suggestions. The expanded text is then parsed by protobuf.
-class AbbreviationExpander {
+// Rewrites protobuf text format with abbreviations into plain text format.
+// Walks through the tokens along the message descriptors, writes names and enum
+// values out in full, and reports unknown names with suggestions.
+class TextExpander {
  public:
-  explicit AbbreviationExpander(absl::string_view text)
-      : lines_(absl::StrSplit(text, '\n')) {
+  explicit TextExpander(absl::string_view text) : text_(text) {
     google::protobuf::io::ArrayInputStream stream(
         text.data(), static_cast<int>(text.size()));
-    FirstError ignored;
-    Tokenizer tokenizer(&stream, &ignored);
+    Tokenizer tokenizer(&stream, &tokenizer_error_);
     tokenizer.set_comment_style(Tokenizer::SH_COMMENT_STYLE);
+    tokenizer.set_allow_f_after_float(true);
     while (tokenizer.Next()) tokens_.push_back(tokenizer.current());
   }
 
-  absl::Status Run() {
-    if (tokens_.size() == 1 && IsName(0)) {
-      if (Field(0) == nullptr) return UnknownField(tokens_[0], *messages_[0]);
-      lines_.back().append(" {}");
-      // After a comment, the braces must go on a new line.
-      if (absl::StrContains(lines_.back(), '#')) lines_.emplace_back("{}");
+  std::optional<SchemeError> Run() {
+    if (tokenizer_error_.has_error) {
+      return ErrorAt(
+          OffsetOf(text_, tokenizer_error_.line, tokenizer_error_.column),
+          tokenizer_error_.message);
     }
-    const FieldDescriptor* field = nullptr;
-    for (size_t i = 0; i < tokens_.size() && !messages_.empty(); ++i) {
-      const std::string& text = tokens_[i].text;
-      if (text == "{" || text == "<") {
-        if (field == nullptr || field->message_type() == nullptr) break;
-        messages_.push_back(field->message_type());
-        field = nullptr;
-      } else if (text == "}" || text == ">") {
-        messages_.pop_back();
-      } else if (IsName(i) && IsFollowedByValue(i)) {
-        field = Field(i);
-        if (field == nullptr) {
-          return UnknownField(tokens_[i], *messages_.back());
-        }
-      } else if (IsName(i) && field != nullptr && field->enum_type()) {
-        CLIENT_RETURN_IF_ERROR(ExpandChoice(tokens_[i], *field));
-      }
+    const bool is_bare_name = tokens_.size() == 1 && IsName(0);
+    for (size_t i = 0; i < tokens_.size(); ++i) {
+      std::optional<SchemeError> error = AddToken(i, is_bare_name);
+      if (error.has_value()) return error;
     }
-    return absl::OkStatus();
+    if (is_bare_name) AddClosers(Scope{.opened = pending_}, "{ }");
+    return std::nullopt;
   }
 
-  std::string text() const { return absl::StrJoin(lines_, "\n"); }
-
-  // Maps a column of the expanded text to the original text.
-  int OriginalColumn(int line, int column) const {
-    for (const Edit& edit : edits_) {
-      if (edit.line == line && column > edit.column) column -= edit.growth;
+  // The expanded text, on one line.
+  const std::string& expanded() const { return expanded_; }
+  // The error of protobuf's parser at a column of the expanded text.
+  SchemeError ParserError(int column, const std::string& message) const {
+    const size_t at = std::max(column, 0);
+    const auto next = std::upper_bound(
+        starts_.begin(), starts_.end(), at,
+        [](size_t a, const auto& start) { return a < start.first; });
+    if (at >= expanded_.size() || next == starts_.begin()) {
+      const size_t end = text_.find_last_not_of(" \n") + 1;
+      return ErrorAt(end, scopes_.size() > 1
+                              ? "the text ends here, but a closing } is missing"
+                              : message);
     }
-    return column;
+    return ErrorAt((next - 1)->second,
+                   absl::StrReplaceAll(message, {{"locus.v1.", ""}}));
   }
+  const std::set<const FieldDescriptor*>& given() const { return given_; }
 
  private:
-  struct Edit {
-    int line;
-    int column;
-    int growth;
+  struct Scope {
+    const Descriptor* message = nullptr;
+    // The number of messages that a name opened around this one: 1 for `yarn`,
+    // which is written as `rope { yarn`.
+    int opened = 0;
   };
 
   bool IsName(size_t i) const {
@@ -156,34 +120,123 @@ class AbbreviationExpander {
     const std::string& next = tokens_[i + 1].text;
     return next == ":" || next == "{" || next == "<";
   }
-  const FieldDescriptor* Field(size_t i) const {
-    return messages_.back()->FindFieldByName(tokens_[i].text);
+  size_t Offset(size_t i) const {
+    return OffsetOf(text_, tokens_[i].line, tokens_[i].column);
+  }
+  SchemeError ErrorAt(size_t offset, std::string message) const {
+    return {offset, std::move(message), SchemeExample(kind_, group_)};
   }
 
-  absl::Status ExpandChoice(const Tokenizer::Token& token,
-                            const FieldDescriptor& field) {
-    const EnumDescriptor& type = *field.enum_type();
-    if (type.FindValueByName(token.text) != nullptr) return absl::OkStatus();
-    const std::string full =
-        absl::StrCat(PrefixOf(type), absl::AsciiStrToUpper(token.text));
-    if (type.FindValueByName(full) == nullptr) {
-      return UnknownChoice(token, field);
-    }
-    int column = token.column;
-    for (const Edit& edit : edits_) {
-      if (edit.line == token.line) column += edit.growth;
-    }
-    lines_[token.line].replace(column, token.text.size(), full);
-    const int growth = static_cast<int>(full.size() - token.text.size());
-    edits_.insert(edits_.begin(), {token.line, column, growth});
-    return absl::OkStatus();
+  void Append(size_t offset, absl::string_view text) {
+    if (!expanded_.empty()) expanded_ += ' ';
+    starts_.emplace_back(expanded_.size(), offset);
+    absl::StrAppend(&expanded_, text);
+  }
+  void AddClosers(const Scope& scope, absl::string_view text) {
+    Append(text_.size(), text);
+    for (int i = 0; i < scope.opened; ++i) Append(text_.size(), "}");
   }
 
-  std::vector<std::string> lines_;
+  std::optional<SchemeError> AddToken(size_t i, bool is_bare_name) {
+    const std::string& text = tokens_[i].text;
+    const bool is_known = !scopes_.empty() && scopes_.back().message != nullptr;
+    if (text == "{" || text == "<") {
+      // Inside of a field that has no fields, names are left to protobuf.
+      scopes_.push_back({field_ == nullptr ? nullptr : field_->message_type(),
+                         std::exchange(pending_, 0)});
+      field_ = nullptr;
+    } else if ((text == "}" || text == ">") && !scopes_.empty()) {
+      Append(Offset(i), text);
+      for (int n = 0; n < scopes_.back().opened; ++n) Append(Offset(i), "}");
+      scopes_.pop_back();
+      return std::nullopt;
+    } else if (IsName(i) && is_known &&
+               (is_bare_name || IsFollowedByValue(i))) {
+      return AddName(i);
+    } else if (IsName(i) && field_ != nullptr && field_->enum_type()) {
+      return AddChoice(i);
+    }
+    Append(Offset(i), text);
+    return std::nullopt;
+  }
+
+  // Adds the name of a field, or a name that stands for a scheme.
+  std::optional<SchemeError> AddName(size_t i) {
+    const Descriptor& message = *scopes_.back().message;
+    const std::string& text = tokens_[i].text;
+    field_ = FindFieldByAnyCase(message, text);
+    const bool is_scheme = &message == v1::Scheme::descriptor();
+    if (is_scheme) {
+      if (const auto named = FindNamedScheme(text); named.has_value()) {
+        kind_ = named->kind->name();
+        field_ = named->kind;
+        if (named->group != nullptr) {
+          given_.insert(named->kind);
+          Append(Offset(i), absl::StrCat(named->kind->name(), " {"));
+          pending_ = 1;
+          field_ = named->group;
+        }
+      }
+    }
+    if (field_ == nullptr) return UnknownName(i, message);
+    if (!is_scheme && field_->message_type() != nullptr &&
+        field_->containing_oneof() != nullptr) {
+      group_ = field_->name();
+    }
+    given_.insert(field_);
+    Append(Offset(i), field_->name());
+    return std::nullopt;
+  }
+
+  std::optional<SchemeError> AddChoice(size_t i) {
+    const auto* choice = FindChoice(*field_->enum_type(), tokens_[i].text);
+    if (choice == nullptr) {
+      return ErrorAt(Offset(i), UnknownChoiceMessage(*field_, tokens_[i].text));
+    }
+    Append(Offset(i), choice->name());
+    return std::nullopt;
+  }
+
+  SchemeError UnknownName(size_t i, const Descriptor& message) const {
+    const std::string& text = tokens_[i].text;
+    if (&message != v1::Scheme::descriptor()) {
+      const std::vector<std::string> names = FieldNames(message);
+      return ErrorAt(
+          Offset(i),
+          absl::StrCat(
+              "there is no field \"", text, "\"", DidYouMean(text, names),
+              " (fields: ", names.empty() ? "none" : absl::StrJoin(names, ", "),
+              ")"));
+    }
+    std::vector<std::string> names = SchemeNames();
+    const std::string listed = absl::StrJoin(names, ", ");
+    for (std::string& group : SchemeGroupNames()) {
+      names.push_back(std::move(group));
+    }
+    const std::string lower = absl::AsciiStrToLower(text);
+    const auto nearest = FindNamedScheme(Nearest(lower, names));
+    return {
+        Offset(i),
+        absl::StrCat("there is no scheme \"", text, "\"",
+                     DidYouMean(lower, names), " (schemes: ", listed, ")"),
+        nearest.has_value() ? SchemeExample(nearest->kind->name(), "") : ""};
+  }
+
+  const absl::string_view text_;
+  FirstError tokenizer_error_;
   std::vector<Tokenizer::Token> tokens_;
-  std::vector<const Descriptor*> messages_ = {v1::Scheme::descriptor()};
-  // The last edit comes first, so that OriginalColumn() undoes them in order.
-  std::vector<Edit> edits_;
+  std::string expanded_;
+  // Pairs of a column of the expanded text and the byte of the original text
+  // that it comes from.
+  std::vector<std::pair<size_t, size_t>> starts_;
+  std::vector<Scope> scopes_ = {{.message = v1::Scheme::descriptor()}};
+  // The field whose value comes next, and the messages opened for it.
+  const FieldDescriptor* field_ = nullptr;
+  int pending_ = 0;
+  std::set<const FieldDescriptor*> given_;
+  // The scheme and the group of the text so far, for the example of an error.
+  std::string kind_;
+  std::string group_;
 };
 
 const FieldDescriptor* ChosenField(const v1::Scheme& scheme) {
@@ -191,36 +244,74 @@ const FieldDescriptor* ChosenField(const v1::Scheme& scheme) {
       scheme, v1::Scheme::descriptor()->FindOneofByName("kind"));
 }
 
-}  // namespace
+// If `text` begins with the name of a scheme in the short form, returns the
+// scheme and sets `*end` to the end of its name.
+std::optional<NamedScheme> ShortFormName(absl::string_view text, size_t* end) {
+  const size_t start = text.find_first_not_of(" \n");
+  if (start == absl::string_view::npos) return std::nullopt;
+  *end = start;
+  while (*end < text.size() && (absl::ascii_isalnum(text[*end]) ||
+                                text[*end] == '_' || text[*end] == '-')) {
+    ++*end;
+  }
+  const auto name = FindNamedScheme(text.substr(start, *end - start));
+  if (!name.has_value()) return std::nullopt;
+  absl::string_view rest = absl::StripLeadingAsciiWhitespace(text.substr(*end));
+  if (rest.empty()) return name;
+  // A message (`rope {`, `rope: {`), or a comment after the name.
+  if (rest[0] == '{' || rest[0] == '<' || rest[0] == '#') return std::nullopt;
+  if (rest[0] == ':') {
+    rest = absl::StripLeadingAsciiWhitespace(rest.substr(1));
+    if (absl::StartsWith(rest, "{") || absl::StartsWith(rest, "<")) {
+      return std::nullopt;
+    }
+    return name;
+  }
+  const bool is_separated = absl::ascii_isspace(text[*end]);
+  const bool is_short = rest[0] == '(' || absl::StartsWith(rest, "\u00d7") ||
+                        (is_separated && absl::ascii_isalpha(rest[0]));
+  return is_short ? name : std::nullopt;
+}
 
-absl::StatusOr<v1::Scheme> ParseScheme(const std::string& text) {
-  // Tabs become spaces, because the tokenizer counts a tab as up to eight
-  // columns.
-  AbbreviationExpander expander(absl::StrReplaceAll(text, {{"\t", " "}}));
-  CLIENT_RETURN_IF_ERROR(expander.Run());
+std::optional<SchemeError> ParseTextFormat(absl::string_view text,
+                                           ParsedScheme* parsed) {
+  TextExpander expander(text);
+  if (auto error = expander.Run(); error.has_value()) return error;
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  v1::Scheme scheme;
-  if (!parser.ParseFromString(expander.text(), &scheme)) {
-    return ErrorAt(error.line,
-                   expander.OriginalColumn(error.line, error.column),
-                   absl::StrReplaceAll(error.message, {{"locus.v1.", ""}}));
+  if (!parser.ParseFromString(expander.expanded(), &parsed->scheme)) {
+    return expander.ParserError(error.column, error.message);
   }
-  if (ChosenField(scheme) == nullptr) {
+  parsed->given = expander.given();
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::StatusOr<ParsedScheme> ParseSchemeText(const std::string& given_text) {
+  // Other spaces become plain ones, because the tokenizer counts a tab as up to
+  // eight columns.
+  const std::string text =
+      absl::StrReplaceAll(given_text, {{"\t", " "}, {"\r", " "}});
+  ParsedScheme parsed;
+  size_t end = 0;
+  const std::optional<NamedScheme> name = ShortFormName(text, &end);
+  const std::optional<SchemeError> error =
+      name.has_value()
+          ? ParseShortForm(text, end, *name, &parsed.scheme, &parsed.given)
+          : ParseTextFormat(text, &parsed);
+  if (error.has_value()) return SchemeErrorStatus(text, *error);
+  if (ChosenField(parsed.scheme) == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "names no scheme; schemes: ", absl::StrJoin(SchemeNames(), ", ")));
   }
-  return scheme;
+  return parsed;
 }
 
-std::vector<std::string> SchemeNames() {
-  const auto& kinds = *v1::Scheme::descriptor()->FindOneofByName("kind");
-  std::vector<std::string> names;
-  for (int i = 0; i < kinds.field_count(); ++i) {
-    names.push_back(kinds.field(i)->name());
-  }
-  return names;
+absl::StatusOr<v1::Scheme> ParseScheme(const std::string& text) {
+  CLIENT_ASSIGN_OR_RETURN(ParsedScheme parsed, ParseSchemeText(text));
+  return std::move(parsed.scheme);
 }
 
 std::string SchemeName(const v1::Scheme& scheme) {

@@ -1,25 +1,37 @@
-// Parsing of schemes on the command line: protobuf text format with two
-// abbreviations. A bare name is a scheme with its defaults, and enum values may
-// be written without the prefix that they have in the proto:
+// Parsing of schemes on the command line. A scheme is written in one of three
+// ways, with any of the names of client/cli/requests/scheme_names.h:
 //
-//   rope
-//   rope { base: 500000 layout: HALF_SPLIT }
+//   rope                                  a name: a scheme with its defaults
+//   rope:base=500000,yarn.factor=4        the short form; see
+//   rope(base=5e5, yarn.factor=4) client/cli/requests/scheme_short_form.h rope
+//   { base: 500000 yarn { factor: 4 } }   protobuf text format
+//
+// In protobuf text format, enum values may be written without their prefix.
 #pragma once
 
+#include <set>
 #include <string>
-#include <vector>
 
 #include "absl/status/statusor.h"
+#include "google/protobuf/descriptor.h"
 #include "locus/v1/scheme.pb.h"
 
 namespace locus::client {
 
-// Parses a scheme. Returns INVALID_ARGUMENT with the line and column of the
-// first error and the names that are allowed there.
-absl::StatusOr<v1::Scheme> ParseScheme(const std::string& text);
+// A scheme, and the fields that its text sets, at any depth. A field that is
+// set to its default value is one of them.
+struct ParsedScheme {
+  v1::Scheme scheme;
+  std::set<const google::protobuf::FieldDescriptor*> given;
+};
 
-// The names of all schemes, in the order of the proto.
-std::vector<std::string> SchemeNames();
+// Parses a scheme. Returns INVALID_ARGUMENT with the column of the first error
+// and the names that are allowed there, and with an excerpt of the text for
+// ErrorExcerpt().
+absl::StatusOr<ParsedScheme> ParseSchemeText(const std::string& text);
+
+// Like ParseSchemeText(), and returns only the scheme.
+absl::StatusOr<v1::Scheme> ParseScheme(const std::string& text);
 
 // The name of a scheme; empty if none is set.
 std::string SchemeName(const v1::Scheme& scheme);

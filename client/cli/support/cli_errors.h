@@ -20,17 +20,27 @@ absl::Status UsageError(absl::string_view message);
 absl::Status AsUsage(const absl::Status& status,
                      absl::string_view context = "");
 
+// Attaches lines that show where the error is. The caller escapes untrusted
+// parts. AsUsage() keeps them.
+absl::Status WithExcerpt(absl::Status status, absl::string_view excerpt);
+
 // Pairs of a field path of the request and the flag that sets this field and
 // all fields below it. The first match wins.
 using FlagHints = std::vector<std::pair<std::string, std::string>>;
 
-// Attaches the name of the flag that sets the field named in the server's
-// error. Returns the status unchanged if no field violation matches `hints`.
+// Rewrites an error of the server in terms of flags: "dim: is 7; ..." becomes
+// "--dim: is 7; ...", and paths of other fields in the message become their
+// flags. INVALID_ARGUMENT becomes a usage error, because the flag is wrong.
+// Returns the status unchanged if no field violation matches `hints`.
 absl::Status WithFlagHint(absl::Status status, const FlagHints& hints);
 
 // The text of an error without the leading "locus: ". Newlines in the message
 // become spaces.
 std::string ErrorLine(const absl::Status& status);
+
+// The lines attached with WithExcerpt(), each with its newline, to be printed
+// after ErrorLine(); empty if there are none.
+std::string ErrorExcerpt(const absl::Status& status);
 
 // The exit code for `status`: 0 if OK, 2 for usage errors, 1 for all others.
 int ExitCode(const absl::Status& status);

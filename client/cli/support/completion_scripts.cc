@@ -1,6 +1,7 @@
 // Generates the completion scripts for bash, zsh and fish.
 #include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -19,118 +20,216 @@ bool IsFile(const OptionNode& option) {
                    option.value) != std::end(kFileTypes);
 }
 
+// Stands for configuration files in a list of choices. Arguments that are
+// schemes can be such files too.
+constexpr char kConfigurations[] = "<config.json>";
+
+// The values of a flag or argument, separated by spaces; empty if unknown.
+std::string ChoicesOf(const OptionNode& option, const TypeChoices& types) {
+  const auto type = types.find(option.value);
+  return absl::StrJoin(type != types.end() ? type->second : option.choices,
+                       " ");
+}
+
 std::string Names(const std::vector<CommandNode>& commands) {
   return absl::StrJoin(commands, " ", [](std::string* out, const auto& one) {
     absl::StrAppend(out, one.name);
   });
 }
 
-std::string Flags(const CommandNode& command) {
-  std::vector<std::string> names;
-  for (const OptionNode& option : command.options) {
-    if (option.positional) continue;
-    names.insert(names.end(), option.names.begin(), option.names.end());
-  }
-  return absl::StrJoin(names, " ");
+std::string SubPath(const std::string& path, const std::string& name) {
+  return absl::StrCat(path, path.empty() ? "" : " ", name);
 }
 
-// Appends one shell case for `command` and one for each of its subcommands. A
-// case sets the variables that _NAME reads: the subcommands, all flags, the
-// flags whose value is a file, the flags with another value, and whether the
-// arguments are files.
+// The two functions that a bash script asks about a command.
+struct BashCases {
+  // Cases of _NAME_of, which sets the subcommands, the flags, and the flags
+  // that take a value.
+  std::string commands;
+  // Cases of _NAME_choices, which sets the values of a flag, or of the argument
+  // with a number: "#1", "#2", ...
+  std::string choices;
+};
+
+// Appends the case that answers what to complete for `keys` of a command.
+void AppendChoices(const std::string& path,
+                   const std::vector<std::string>& keys,
+                   const std::string& choices, BashCases* out) {
+  const std::string patterns =
+      absl::StrJoin(keys, " | ", [&path](std::string* to, const auto& key) {
+        // An asterisk at the end must not be quoted.
+        const bool is_pattern = absl::EndsWith(key, "*");
+        absl::StrAppend(to, "\"", path, ":",
+                        key.substr(0, key.size() - (is_pattern ? 1 : 0)), "\"",
+                        is_pattern ? "*" : "");
+      });
+  absl::StrAppend(&out->choices, "    ", patterns, ") choices='", choices,
+                  "' ;;\n");
+}
+
 void AppendBash(const CommandNode& command, const std::string& path,
-                std::string* out) {
-  std::vector<std::string> files;
-  std::vector<std::string> values;
-  bool takes_files = false;
+                const TypeChoices& types, BashCases* out) {
+  std::vector<std::string> flags;
+  std::vector<std::string> with_value;
+  std::vector<std::string> with_file;
+  int argument = 0;
   for (const OptionNode& option : command.options) {
-    if (option.positional) takes_files |= IsFile(option);
-    if (option.positional || option.value.empty()) continue;
-    auto& flags = IsFile(option) ? files : values;
+    const std::string choices = ChoicesOf(option, types);
+    if (option.positional) {
+      const std::string key =
+          absl::StrCat("#", option.repeated ? "*" : absl::StrCat(++argument));
+      if (IsFile(option)) {
+        with_file.push_back(key);
+      } else if (!choices.empty()) {
+        const bool is_scheme = option.value == "SCHEME";
+        AppendChoices(path, {key},
+                      absl::StrCat(choices, is_scheme ? " " : "",
+                                   is_scheme ? kConfigurations : ""),
+                      out);
+      }
+      continue;
+    }
     flags.insert(flags.end(), option.names.begin(), option.names.end());
+    if (option.value.empty()) continue;
+    with_value.insert(with_value.end(), option.names.begin(),
+                      option.names.end());
+    if (IsFile(option)) {
+      with_file.insert(with_file.end(), option.names.begin(),
+                       option.names.end());
+    } else if (!choices.empty()) {
+      AppendChoices(path, option.names, choices, out);
+    }
   }
-  absl::StrAppend(out, "    \"", path, "\")\n      commands=\"",
-                  Names(command.commands), "\"\n      flags=\"", Flags(command),
-                  "\"\n      files=\" ", absl::StrJoin(files, " "),
-                  " \"\n      values=\" ", absl::StrJoin(values, " "),
-                  " \"\n      arguments=", takes_files ? "files" : "none",
-                  " ;;\n");
+  if (!with_file.empty()) AppendChoices(path, with_file, "<files>", out);
+  absl::StrAppend(&out->commands, "    \"", path, "\")\n      commands=\"",
+                  Names(command.commands), "\"\n      flags=\"",
+                  absl::StrJoin(flags, " "), "\"\n      values=\" ",
+                  absl::StrJoin(with_value, " "), " \" ;;\n");
   for (const CommandNode& one : command.commands) {
-    AppendBash(one, absl::StrCat(path, path.empty() ? "" : " ", one.name), out);
+    AppendBash(one, SubPath(path, one.name), types, out);
   }
 }
 
-std::string Bash(const CommandNode& tree) {
-  std::string cases;
-  AppendBash(tree, "", &cases);
-  return absl::StrReplaceAll(R"(# Generated by: NAME completion bash
+std::string Bash(const CommandNode& tree, const TypeChoices& types) {
+  BashCases cases;
+  AppendBash(tree, "", types, &cases);
+  return absl::StrReplaceAll(
+      R"(# Generated by: NAME completion bash
 _NAME_of() {
   case $1 in
-CASES    *) return 1 ;;
+COMMANDS    *) return 1 ;;
   esac
+}
+
+_NAME_choices() {
+  choices=''
+  case $1 in
+CHOICES  esac
 }
 
 _NAME() {
   local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
-  local path='' word i commands flags files values arguments
+  local path='' word i commands flags values choices argument=1 is_value=''
+  # bash makes --flag=value three words.
+  if [[ $current == = ]]; then
+    current=''
+  elif [[ $previous == = ]]; then
+    previous=${COMP_WORDS[COMP_CWORD - 2]}
+  fi
   _NAME_of ''
   for ((i = 1; i < COMP_CWORD; ++i)); do
     word=${COMP_WORDS[i]}
-    if [[ " $commands " == *" $word "* ]]; then
+    if [[ $is_value ]]; then
+      [[ $word == = ]] || is_value=''
+    elif [[ " $commands " == *" $word "* ]]; then
       path=${path:+$path }$word
+      argument=1
       _NAME_of "$path"
+    elif [[ $values == *" $word "* ]]; then
+      is_value=1
+    elif [[ $word != -* ]]; then
+      argument=$((argument + 1))
     fi
   done
-  COMPREPLY=()
-  if [[ $files == *" $previous "* ]]; then
-    compopt -o filenames
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
-  elif [[ $values == *" $previous "* ]]; then
-    :
+  if [[ $is_value ]]; then
+    _NAME_choices "$path:$previous"
   elif [[ $current == -* ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$flags" -- "$current")
-  elif [[ $commands ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
-  elif [[ $arguments == files ]]; then
+    choices=$flags
+  else
+    _NAME_choices "$path:#$argument"
+    choices="$commands $choices"
+  fi
+  local IFS=$' \t\n'
+  COMPREPLY=()
+  if [[ $choices == *"<files>"* ]]; then
     compopt -o filenames
-    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    IFS=$'\n'
+    COMPREPLY=($(compgen -f -- "$current"))
+  else
+    COMPREPLY=($(compgen -W "${choices/<config.json>/}" -- "$current"))
+    if [[ $choices == *"<config.json>"* ]]; then
+      IFS=$'\n'
+      COMPREPLY+=($(compgen -f -X '!*.json' -- "$current"))
+    fi
   fi
 }
 complete -F _NAME NAME
 )",
-                             {{"NAME", tree.name}, {"CASES", cases}});
+      {{"NAME", tree.name},
+       {"COMMANDS", cases.commands},
+       {"CHOICES", cases.choices}});
 }
 
 std::string Quoted(const std::string& text) {
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
 }
 
-void AppendFish(const CommandNode& command, const std::string& program,
-                const std::string& path, std::string* out) {
-  const std::string condition =
-      absl::StrCat(" -n '__", program, "_is \"", path, "\"'");
-  for (const CommandNode& one : command.commands) {
-    absl::StrAppend(out, "complete -c ", program, condition, " -f -a ",
-                    one.name, " -d ", Quoted(one.help), "\n");
-    AppendFish(one, program,
-               absl::StrCat(path, path.empty() ? "" : " ", one.name), out);
+// Appends what fish completes for the arguments of a command.
+void AppendFishArguments(const CommandNode& command, const std::string& start,
+                         const TypeChoices& types, std::string* out) {
+  bool has_files = false;
+  for (const OptionNode& option : command.options) {
+    if (!option.positional) continue;
+    has_files |= IsFile(option);
+    const std::string choices = ChoicesOf(option, types);
+    if (choices.empty()) continue;
+    absl::StrAppend(out, start, " -f -a ", Quoted(choices), " -d ",
+                    Quoted(option.help), "\n");
   }
+  if (!has_files && command.commands.empty()) {
+    absl::StrAppend(out, start, " -f\n");
+  }
+}
+
+void AppendFish(const CommandNode& command, const std::string& program,
+                const std::string& path, const TypeChoices& types,
+                std::string* out) {
+  const std::string start = absl::StrCat("complete -c ", program, " -n '__",
+                                         program, "_is \"", path, "\"'");
+  for (const CommandNode& one : command.commands) {
+    absl::StrAppend(out, start, " -f -a ", one.name, " -d ", Quoted(one.help),
+                    "\n");
+    AppendFish(one, program, SubPath(path, one.name), types, out);
+  }
+  AppendFishArguments(command, start, types, out);
   for (const OptionNode& option : command.options) {
     if (option.positional) continue;
-    absl::StrAppend(out, "complete -c ", program, condition);
+    absl::StrAppend(out, start);
     for (const std::string& name : option.names) {
       const bool is_long = absl::StartsWith(name, "--");
       absl::StrAppend(out, is_long ? " -l " : " -s ",
                       name.substr(is_long ? 2 : 1));
     }
     if (!option.value.empty()) {
-      absl::StrAppend(out, IsFile(option) ? " -r" : " -x");
+      absl::StrAppend(out, IsFile(option) ? " -r -F" : " -x");
+      const std::string choices = ChoicesOf(option, types);
+      if (!choices.empty()) absl::StrAppend(out, " -a ", Quoted(choices));
     }
     absl::StrAppend(out, " -d ", Quoted(option.help), "\n");
   }
 }
 
-std::string Fish(const CommandNode& tree) {
+std::string Fish(const CommandNode& tree, const TypeChoices& types) {
   std::string names;
   const auto collect = [&names](const auto& self,
                                 const CommandNode& at) -> void {
@@ -151,22 +250,25 @@ function __NAME_is
 end
 )",
       {{"NAME", tree.name}, {"WORDS", names}});
-  AppendFish(tree, tree.name, "", &script);
+  AppendFish(tree, tree.name, "", types, &script);
   return script;
 }
 
 }  // namespace
 
-std::string CompletionScript(const CommandNode& tree,
+std::string CompletionScript(const CommandNode& tree, const TypeChoices& types,
                              const std::string& shell) {
-  if (shell == "fish") return Fish(tree);
-  if (shell == "bash") return Bash(tree);
-  // zsh runs the bash script through bashcompinit, which has no compopt.
+  if (shell == "fish") return Fish(tree, types);
+  if (shell == "bash") return Bash(tree, types);
+  // zsh runs the bash script through bashcompinit, which has no compopt. On the
+  // first TAB, zsh loads this file as the body of _NAME, which must complete
+  // the word as well.
   return absl::StrCat("#compdef ", tree.name,
                       "\nautoload -U +X bashcompinit && bashcompinit\n",
-                      absl::StrReplaceAll(Bash(tree), {{"    compopt -o "
-                                                        "filenames\n",
-                                                        ""}}));
+                      absl::StrReplaceAll(Bash(tree, types),
+                                          {{"    compopt -o filenames\n", ""}}),
+                      "[[ ${funcstack[1]} != _", tree.name,
+                      " ]] || _bash_complete -F _", tree.name, "\n");
 }
 
 }  // namespace locus::client

@@ -1,4 +1,6 @@
 // Generates the manual page from the same data as the help texts.
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -25,8 +27,22 @@ std::string Escaped(absl::string_view text) {
   return out;
 }
 
-void AppendOptions(const CommandNode& command, std::string* page) {
+// Whether `option` is described in the section of connection options.
+bool IsOfConnection(const OptionNode& option) {
+  return option.group == kConnectionGroup;
+}
+
+// Whether every command has the option. The options of the program describe it.
+bool IsOfEveryCommand(const OptionNode& option) {
+  return option.names.back() == "--help" || option.names.back() == "--color";
+}
+
+// Appends the options for which `is_listed` returns true.
+template <typename Predicate>
+void AppendOptions(const CommandNode& command, Predicate is_listed,
+                   std::string* page) {
   for (const OptionNode& option : command.options) {
+    if (!is_listed(option)) continue;
     absl::StrAppend(page, ".TP\n\\fB",
                     Escaped(absl::StrJoin(option.names, ", ")), "\\fR");
     if (!option.value.empty()) {
@@ -54,9 +70,30 @@ void AppendCommands(const CommandNode& command, const std::string& path,
     const std::string name = absl::StrCat(path, " ", one.name);
     absl::StrAppend(page, ".SS ", Escaped(name), "\n", Escaped(one.help),
                     ".\n");
-    AppendOptions(one, page);
+    AppendOptions(
+        one,
+        [](const OptionNode& option) {
+          return !IsOfConnection(option) && !IsOfEveryCommand(option);
+        },
+        page);
     AppendFooter(one, page);
     AppendCommands(one, name, page);
+  }
+}
+
+// Appends the options of the connection once for all commands, as the first
+// command that has them describes them.
+void AppendConnection(const CommandNode& tree, std::string* page) {
+  for (const CommandNode& one : tree.commands) {
+    if (std::none_of(one.options.begin(), one.options.end(), IsOfConnection)) {
+      continue;
+    }
+    absl::StrAppend(
+        page,
+        ".SH CONNECTION OPTIONS\nCommands that call a server have "
+        "these options. Defaults of \\fB\\-\\-timeout\\fR differ.\n");
+    AppendOptions(one, IsOfConnection, page);
+    return;
   }
 }
 
@@ -69,9 +106,11 @@ std::string ManualPage(const CommandNode& tree, absl::string_view version) {
       Escaped(absl::AsciiStrToLower(tree.help.substr(0, 1))),
       Escaped(tree.help.substr(1)), "\n.SH SYNOPSIS\n\\fB", tree.name,
       "\\fR \\fICOMMAND\\fR [\\fIOPTION\\fR]...\n.SH OPTIONS\n");
-  AppendOptions(tree, &page);
+  AppendOptions(
+      tree, [](const OptionNode&) { return true; }, &page);
   absl::StrAppend(&page, ".SH COMMANDS\n");
   AppendCommands(tree, tree.name, &page);
+  AppendConnection(tree, &page);
   absl::StrAppend(&page, ".SH EXAMPLES AND EXIT STATUS\n");
   AppendFooter(tree, &page);
   absl::StrAppend(&page, ".SH SEE ALSO\n\\fBlocusd\\fR(8)\n");

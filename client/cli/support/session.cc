@@ -3,8 +3,11 @@
 #include <utility>
 
 #include "CLI/CLI.hpp"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "client/base/status_macros.h"
 #include "client/cli/support/cli_errors.h"
 
@@ -25,6 +28,30 @@ absl::StatusOr<absl::Duration> ParseTimeout(const std::string& text) {
                      "\" is not a positive time; write seconds, 500ms or 2m"));
   }
   return timeout;
+}
+
+// Returns an error message, or an empty string if `text` is an address of a
+// server or several, separated by commas. gRPC itself would resolve a URL as a
+// host name, and connect to port 443 if the port is missing.
+std::string CheckAddresses(std::string& text) {
+  for (const absl::string_view address : absl::StrSplit(text, ',')) {
+    constexpr absl::string_view kRule = "must be HOST:PORT, such as ";
+    absl::string_view host = address;
+    for (const char* const scheme : {"http://", "https://", "grpc://"}) {
+      if (!absl::ConsumePrefix(&host, scheme)) continue;
+      const absl::string_view plain = host.substr(0, host.find('/'));
+      return absl::StrCat("is ", address, "; ", kRule,
+                          plain.empty() ? "localhost:50051" : plain,
+                          ", without ", scheme);
+    }
+    const size_t last = host.empty() ? std::string::npos : host.size() - 1;
+    const bool has_port = absl::StrContains(host, ':') && host[last] != ']';
+    if (!has_port) {
+      return absl::StrCat("is \"", address, "\", which has no port; ", kRule,
+                          host.empty() ? "localhost" : host, ":50051");
+    }
+  }
+  return "";
 }
 
 // Each flag can be set by an environment variable, so that all commands on one
@@ -71,6 +98,7 @@ void AddServiceFlags(CLI::App& command, CommonFlags& flags) {
                         "commas; default: a server inside this process"
                       : "Address of the server")
       ->type_name("HOST:PORT")
+      ->check(CLI::Validator(CheckAddresses, ""))
       ->envname("LOCUS_SERVER")
       ->capture_default_str()
       ->group("Service");

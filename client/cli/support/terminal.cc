@@ -5,11 +5,15 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "client/base/printable.h"
 #include "client/base/status_macros.h"
 #include "client/cli/support/cli_errors.h"
+#include "client/cli/support/color.h"
+#include "client/cli/support/text_layout.h"
 #include "client/io/file.h"
 #include "client/io/npy_file.h"
 #include "client/io/temporary_file.h"
@@ -23,6 +27,23 @@ void ExitOnSignal(int signal) {
   _exit(128 + signal);
 }
 
+constexpr int kDefaultColumns = 80;
+
+// The width of the terminal of a descriptor: the variable COLUMNS, or the width
+// that the terminal reports. 0 if neither is known or it is too narrow for any
+// layout.
+int Columns(int descriptor) {
+  constexpr int kMin = 40;
+  constexpr int kMax = 10000;
+  int columns = 0;
+  const char* const variable = std::getenv("COLUMNS");
+  if (variable == nullptr || !absl::SimpleAtoi(variable, &columns)) {
+    winsize size{};
+    if (ioctl(descriptor, TIOCGWINSZ, &size) == 0) columns = size.ws_col;
+  }
+  return columns < kMin || columns > kMax ? 0 : columns;
+}
+
 // WriteDescriptor() and WriteNpy() return CANCELLED for a closed pipe.
 absl::Status IgnoreClosedPipe(const absl::Status& status) {
   return absl::IsCancelled(status) ? absl::OkStatus() : status;
@@ -31,8 +52,10 @@ absl::Status IgnoreClosedPipe(const absl::Status& status) {
 }  // namespace
 
 absl::Status WriteOutput(absl::string_view text) {
-  return IgnoreClosedPipe(
-      WriteDescriptor(STDOUT_FILENO, Printable(text), "standard output"));
+  return IgnoreClosedPipe(WriteDescriptor(
+      STDOUT_FILENO,
+      OutputHasColor() ? PrintableWithColor(text) : Printable(text),
+      "standard output"));
 }
 
 absl::Status PrintThenWrite(absl::string_view text,
@@ -59,27 +82,30 @@ absl::Status WriteTensors(const std::vector<TensorFile>& files) {
 }
 
 void WriteError(absl::string_view line) {
+  const std::string message =
+      absl::StrCat(ErrorPrefix(), " ", PrintableLine(line));
+  std::string text;
+  const int columns = ErrorColumns();
+  if (columns > 0) {
+    constexpr int kIndent = 2;
+    // The first line is not indented, so it may be as wide as the others.
+    text = WrapParagraph(message, columns, kIndent).substr(kIndent);
+  } else {
+    text = message + "\n";
+  }
   // A failure to write to standard error cannot be reported.
-  WriteDescriptor(STDERR_FILENO,
-                  absl::StrCat("locus: ", PrintableLine(line), "\n"),
-                  "standard error")
-      .IgnoreError();
+  WriteDescriptor(STDERR_FILENO, text, "standard error").IgnoreError();
 }
 
 int OutputColumns() {
-  winsize size{};
-  constexpr int kDefault = 80;
-  constexpr int kMin = 40;
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
-  return size.ws_col < kMin ? kDefault : size.ws_col;
+  const int columns = Columns(STDOUT_FILENO);
+  return columns > 0 ? columns : kDefaultColumns;
 }
 
 int ErrorColumns() {
-  winsize size{};
-  constexpr int kDefault = 80;
   if (isatty(STDERR_FILENO) == 0) return 0;
-  if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0) return kDefault;
-  return size.ws_col == 0 ? kDefault : size.ws_col;
+  const int columns = Columns(STDERR_FILENO);
+  return columns > 0 ? columns : kDefaultColumns;
 }
 
 void WriteProgress(absl::string_view text) {

@@ -11,7 +11,8 @@
 
 namespace locus::client {
 
-// Writes Printable(text) to standard output. A closed pipe is not an error,
+// Writes Printable(text) to standard output, with the colours of color.h if
+// standard output has colour. A closed pipe is not an error,
 // because the reader may stop early (`locus schemes | head -1`).
 absl::Status WriteOutput(absl::string_view text);
 
@@ -33,14 +34,15 @@ struct TensorFile {
 // replaced. A closed pipe is not an error.
 absl::Status WriteTensors(const std::vector<TensorFile>& files);
 
-// Writes "locus: <line>" to standard error, with PrintableLine().
+// Writes "locus: <line>" to standard error, with PrintableLine(). Long lines
+// are wrapped at words on a terminal, and stay one line otherwise.
 void WriteError(absl::string_view line);
 
-// Width of the terminal of standard output in columns; 80 if it is not a
-// terminal.
+// Width for text on standard output: the variable COLUMNS, or the width of the
+// terminal, or 80 if neither is known.
 int OutputColumns();
-// Width of the terminal of standard error in columns; 0 if it is not a
-// terminal.
+// Width for text on standard error, found in the same way; 0 if standard error
+// is not a terminal.
 int ErrorColumns();
 
 // Writes `text` to standard error unchanged, with its control sequences. The

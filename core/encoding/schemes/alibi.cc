@@ -172,7 +172,7 @@ SchemeInfo DescribeAlibi() {
                       .min = 0,
                       .max = 1000}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
-                   kNotApplicable, kNo, kYes, kYes},
+                   kNotApplicable, kNo, kYes, kYes, kYes, kYes, kYes, kYes},
       .reference = "Press et al., 2022, arXiv:2108.12409",
       .beyond_training =
           "The penalty goes on growing, distant keys fade, perplexity holds.",

@@ -383,7 +383,7 @@ SchemeInfo DescribeFire() {
                       .name = "seed",
                       .description = "seed of the network"}},
       .promises = {kNo, kYes, kNo, kNotApplicable, kNotApplicable,
-                   kNotApplicable, kYes, kYes, kNo},
+                   kNotApplicable, kYes, kYes, kNo, kYes, kYes, kYes, kYes},
       .reference = "Li et al., 2024, arXiv:2310.04418",
       .beyond_training =
           "Distances are interpolated into the range that was "

@@ -272,7 +272,7 @@ SchemeInfo DescribeKerple() {
                       .name = "seed",
                       .description = "seed of p and a if they are not given"}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
-                   kNotApplicable, kNo, kYes, kYes},
+                   kNotApplicable, kNo, kYes, kYes, kYes, kYes, kYes, kYes},
       .reference = "Chi et al., 2022, arXiv:2205.09921",
       .beyond_training =
           "The penalty goes on growing, ever more slowly if "

@@ -199,6 +199,19 @@ class Learned final : public SchemeFormula {
 
   int64_t dim() const override { return table_->dim; }
   int64_t table_length() const override { return table_->length; }
+  Promises PropertiesWith(const Promises& promises) const override {
+    Promises amended = promises;
+    // A table of one row is the same however far it is stretched.
+    if (policy_ == "INTERPOLATE" && table_->length > 1) {
+      amended[static_cast<int>(Property::kLengthIndependence)].answer =
+          Promise::Answer::kNo;
+    }
+    if (policy_ == "RANDOM") {
+      amended[static_cast<int>(Property::kOpenEndedness)].answer =
+          Promise::Answer::kYes;
+    }
+    return amended;
+  }
 
   absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const override {
@@ -319,7 +332,13 @@ SchemeInfo DescribeLearned() {
             .choices = {"ERROR", "CLAMP", "WRAP", "ZERO", "RANDOM",
                         "INTERPOLATE"}}},
       .promises = {kNo, kYes, kNo, kNo, kNotApplicable, kNotApplicable, kYes,
-                   Promise{Promise::Answer::kYes, "within the table"}, kNo},
+                   Promise{Promise::Answer::kYes, "within the table"}, kNo, kNo,
+                   Promise{Promise::Answer::kYes,
+                           "unless the table is interpolated"},
+                   Promise{
+                       Promise::Answer::kNo,
+                       "unless rows past the table are drawn (policy RANDOM)"},
+                   kYes},
       .reference = "Gehring et al., 2017, arXiv:1705.03122",
       .beyond_training = "The table ends; policy decides what follows.",
       .make = Make,

@@ -52,6 +52,14 @@ class Rope final : public SchemeFormula {
       amended[static_cast<int>(Property::kNormPreservation)].answer =
           Promise::Answer::kNo;
     }
+    if (settings_.base < 1) {  // Frequencies above one radian per position.
+      amended[static_cast<int>(Property::kSmoothness)].answer =
+          Promise::Answer::kNo;
+    }
+    if (depends_on_length()) {
+      amended[static_cast<int>(Property::kLengthIndependence)].answer =
+          Promise::Answer::kNo;
+    }
     return amended;
   }
   bool is_user_specified() const override {
@@ -222,7 +230,11 @@ SchemeInfo DescribeRope() {
       .promises = {kNo, kYes, kYes, kNotApplicable, kYes,
                    Promise{Promise::Answer::kYes,
                            "unless a scaling has an attention factor"},
-                   kYes, kYes, kNo},
+                   kYes, kYes, kNo,
+                   Promise{Promise::Answer::kYes, "for a base of at least 1"},
+                   Promise{Promise::Answer::kYes,
+                           "unless a scaling depends on the length"},
+                   kYes, kYes},
       .reference = "Su et al., 2021, arXiv:2104.09864",
       .beyond_training =
           "Slow pairs reach angles that were never trained; quality falls off "

@@ -159,7 +159,7 @@ SchemeInfo DescribeSandwich() {
                       .min = 1,
                       .max = 1e30}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kNotApplicable,
-                   kNotApplicable, kYes, kYes, kNo},
+                   kNotApplicable, kYes, kYes, kNo, kYes, kYes, kYes, kYes},
       .reference = "Chi et al., 2023, arXiv:2212.10356",
       .beyond_training = "The penalty levels off and stays within its bounds.",
       .in_default_evaluation = false,

@@ -95,6 +95,15 @@ class Sinusoidal final : public SchemeFormula {
   Sinusoidal(double base, std::string layout)
       : base_(base), layout_(std::move(layout)) {}
 
+  Promises PropertiesWith(const Promises& promises) const override {
+    Promises amended = promises;
+    if (base_ < 1) {  // Frequencies above one radian per position.
+      amended[static_cast<int>(Property::kSmoothness)].answer =
+          Promise::Answer::kNo;
+    }
+    return amended;
+  }
+
   absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const override {
     const int64_t dim = geometry.dim;
@@ -155,7 +164,9 @@ SchemeInfo DescribeSinusoidal() {
       .promises = {kNo, kYes, kNo, kYes, kNotApplicable, kNotApplicable,
                    Promise{Promise::Answer::kYes,
                            "the squared norm is d / 2 for even d"},
-                   kYes, kNo},
+                   kYes, kNo,
+                   Promise{Promise::Answer::kYes, "for a base of at least 1"},
+                   kYes, kYes, kYes},
       .reference = "Vaswani et al., 2017, arXiv:1706.03762",
       .beyond_training =
           "Defined and bounded, but phases appear together that were never "

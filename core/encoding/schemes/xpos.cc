@@ -40,6 +40,31 @@ class Xpos final : public SchemeFormula {
 
   explicit Xpos(const Settings& settings) : settings_(settings) {}
 
+  Promises PropertiesWith(const Promises& promises) const override {
+    Promises amended = promises;
+    if (settings_.base < 1) {  // Frequencies above one radian per position.
+      amended[static_cast<int>(Property::kSmoothness)].answer =
+          Promise::Answer::kNo;
+    }
+    if (settings_.centre.has_value()) {
+      amended[static_cast<int>(Property::kLengthIndependence)].answer =
+          Promise::Answer::kYes;
+    }
+    // The first pair has the largest factors, zeta_0 = 0.4 / 1.4.
+    constexpr double kManyPositions = 1 << 20;
+    const double farthest =
+        settings_.centre.has_value()
+            ? std::max(std::abs(static_cast<double>(*settings_.centre)),
+                       kManyPositions - static_cast<double>(*settings_.centre))
+            : kManyPositions / 2;
+    if (farthest * std::log2(1.4 / 0.4) / settings_.scale_base <=
+        Geometry().max_exponent) {
+      amended[static_cast<int>(Property::kOpenEndedness)].answer =
+          Promise::Answer::kYes;
+    }
+    return amended;
+  }
+
   absl::StatusOr<CompiledScheme> Compile(
       const Geometry& geometry) const override {
     const int64_t dim = geometry.dim;
@@ -128,7 +153,14 @@ SchemeInfo DescribeXpos() {
                       .min = 0,
                       .max = 0x1p53}},
       .promises = {kNo, kYes, kYes, kNotApplicable, kYes, kNo, kNo, kYes,
-                   Promise{Promise::Answer::kNo, "its envelope does"}},
+                   Promise{Promise::Answer::kNo, "its envelope does"},
+                   Promise{Promise::Answer::kYes, "for a base of at least 1"},
+                   Promise{Promise::Answer::kNo,
+                           "its centre moves with the length, unless it is "
+                           "set; scores do not depend on it"},
+                   Promise{Promise::Answer::kNo,
+                           "its factors overflow far from the centre"},
+                   kYes},
       .reference = "Sun et al., 2023, arXiv:2212.10554",
       .beyond_training = "Distant keys fade, the faster the pair turns.",
       .is_causal_only = true,

@@ -1,8 +1,11 @@
 #include "core/evaluation/summary/summary.h"
 
 #include "core/evaluation/summary/cell_table.h"
-#include "core/evaluation/summary/pattern_ranking.h"
-#include "core/evaluation/summary/trained_ranking.h"
+#include "core/evaluation/summary/effective_length.h"
+#include "core/evaluation/summary/gates.h"
+#include "core/evaluation/summary/pattern_verdict.h"
+#include "core/evaluation/summary/spread.h"
+#include "core/evaluation/summary/trained_verdict.h"
 
 namespace locus {
 namespace {
@@ -40,6 +43,35 @@ void AddDifferences(const SummarySpec& spec, const CellTable& table,
   }
 }
 
+void AddTrainingCurves(absl::Span<const EvaluationCell> cells,
+                       EvaluationSummary* summary) {
+  for (const EvaluationCell& cell : cells) {
+    if (!cell.training_curve) continue;
+    summary->training_curves.push_back(*cell.training_curve);
+  }
+}
+
+void AddOrderingAnswers(const SummarySpec& spec,
+                        absl::Span<const EvaluationCell> cells,
+                        EvaluationSummary* summary) {
+  for (size_t n = 0; n < spec.questions.size(); ++n) {
+    for (const std::string& scheme : spec.scheme_names) {
+      SeedValues probabilities;
+      for (const EvaluationCell& cell : cells) {
+        if (cell.scheme_name != scheme ||
+            cell.sorted_probabilities.size() <= n) {
+          continue;
+        }
+        probabilities[cell.seed] = cell.sorted_probabilities[n];
+      }
+      if (probabilities.empty()) continue;
+      const MeanInterval mean = IntervalOf(probabilities);
+      summary->ordering_answers.push_back({scheme, spec.questions[n], mean.mean,
+                                           mean.low, mean.high, mean.count});
+    }
+  }
+}
+
 EvaluationSummary RowsAndDifferences(const SummarySpec& spec,
                                      const CellTable& table) {
   EvaluationSummary summary;
@@ -55,7 +87,13 @@ EvaluationSummary SummarizeTrained(const SummarySpec& spec,
                                    absl::Span<const EvaluationCell> cells) {
   const CellTable table(cells);
   EvaluationSummary summary = RowsAndDifferences(spec, table);
-  DecideTrainedWinner(spec, criterion, table, &summary);
+  summary.gates = ApplyGates(spec, criterion, table);
+  summary.verdict = TrainedVerdict(spec, criterion, table, summary.gates);
+  summary.effective_lengths =
+      EffectiveLengths(spec, criterion, table, summary.gates);
+  summary.spreads = SpreadsOf(spec, criterion, table);
+  AddTrainingCurves(cells, &summary);
+  AddOrderingAnswers(spec, cells, &summary);
   return summary;
 }
 
@@ -63,7 +101,7 @@ EvaluationSummary SummarizePatterns(const SummarySpec& spec,
                                     absl::Span<const EvaluationCell> cells) {
   const CellTable table(cells);
   EvaluationSummary summary = RowsAndDifferences(spec, table);
-  DecidePatternWinner(spec, table, &summary);
+  summary.verdict = PatternVerdict(spec, table);
   return summary;
 }
 

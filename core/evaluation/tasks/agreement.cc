@@ -284,7 +284,9 @@ class AgreementTask final : public SampledTask {
     return std::make_unique<AgreementScorer>();
   }
   LearnedCriterion learned_criterion() const override {
-    return {"accuracy", true, 0.85};
+    return {.metric = "accuracy",
+            .threshold = 0.85,
+            .chance = 1.0 / (kVerbCount * kFormCount)};
   }
 
  protected:

@@ -14,7 +14,8 @@ enum class Direction { kForwards, kBackwards };
 class CopyTask final : public TokenTask {
  public:
   explicit CopyTask(Direction direction)
-      : TokenTask(direction == Direction::kForwards ? "copy" : "reverse"),
+      : TokenTask(direction == Direction::kForwards ? "copy" : "reverse",
+                  kCopySymbolCount),
         direction_(direction) {}
 
   int64_t vocabulary_size() const override { return kCopySeparator + 1; }

@@ -146,7 +146,9 @@ std::unique_ptr<Scorer> TokenTask::MakeScorer(int64_t, int64_t) const {
 }
 
 LearnedCriterion TokenTask::learned_criterion() const {
-  return {"token_accuracy", /*higher_is_better=*/true, 0.9};
+  return {.metric = "token_accuracy",
+          .threshold = 0.9,
+          .chance = 1 / static_cast<double>(answer_token_count_)};
 }
 
 }  // namespace locus

@@ -86,7 +86,8 @@ class SampledTask : public Task {
 // Base class of tasks that are scored by whether the correct token has the
 // largest logit. Metrics: exact_match, the share of examples with all targets
 // correct; token_accuracy, the share of correct targets. Learned at a
-// token_accuracy of 0.9.
+// token_accuracy of 0.9. Chance is one of the tokens that an answer can consist
+// of.
 //
 // If the answer so far is among the tokens (teacher forcing), an example is an
 // exact match if and only if greedy decoding produces the whole answer: up to
@@ -98,7 +99,12 @@ class TokenTask : public SampledTask {
   LearnedCriterion learned_criterion() const final;
 
  protected:
-  using SampledTask::SampledTask;
+  // An answer consists of `answer_token_count` different tokens.
+  TokenTask(absl::string_view name, int64_t answer_token_count)
+      : SampledTask(name), answer_token_count_(answer_token_count) {}
+
+ private:
+  const int64_t answer_token_count_;
 };
 
 }  // namespace locus

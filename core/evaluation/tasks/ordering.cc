@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/base/random.h"
+#include "core/base/status.h"
 #include "core/evaluation/tasks/examples.h"
 
 namespace locus {
@@ -134,12 +136,17 @@ class OrderingTask final : public SampledTask {
   int64_t vocabulary_size() const override { return kOrderingNo + 1; }
   bool is_bidirectional() const override { return true; }
   int64_t default_step_count() const override { return 1500; }
+  int64_t default_train_length() const override { return 4; }
+  std::vector<int64_t> DefaultEvalLengths(int64_t train_length) const override {
+    return {train_length, 5 * train_length / 4, 3 * train_length / 2,
+            2 * train_length};
+  }
   int64_t min_length() const override { return 3; }
   std::unique_ptr<Scorer> MakeScorer(int64_t, int64_t) const override {
     return std::make_unique<OrderingScorer>();
   }
   LearnedCriterion learned_criterion() const override {
-    return {"balanced_accuracy", true, 0.85};
+    return {.metric = "balanced_accuracy", .threshold = 0.85, .chance = 0.5};
   }
 
  protected:
@@ -160,6 +167,39 @@ class OrderingTask final : public SampledTask {
 };
 
 }  // namespace
+
+absl::Status CheckOrderingQuestion(absl::Span<const int64_t> values,
+                                   int64_t max_length) {
+  const auto count = static_cast<int64_t>(values.size());
+  if (count < 2 || count + 1 > max_length) {
+    return InvalidField(
+        "values",
+        absl::StrCat("has ", count, " values; must have from 2 to ",
+                     max_length - 1,
+                     ", so that with the query token the sequence is not "
+                     "longer than the longest of eval_lengths"));
+  }
+  for (size_t n = 0; n < values.size(); ++n) {
+    if (values[n] >= 0 && values[n] < kOrderingValueCount) continue;
+    return InvalidField(absl::StrCat("values[", n, "]"),
+                        absl::StrCat("is ", values[n], "; must be from 0 to ",
+                                     kOrderingValueCount - 1));
+  }
+  return absl::OkStatus();
+}
+
+Example MakeOrderingQuestion(absl::Span<const int64_t> values) {
+  return MakeQuestion({values.begin(), values.end()},
+                      std::is_sorted(values.begin(), values.end())
+                          ? kOrderingYes
+                          : kOrderingNo);
+}
+
+double SortedProbability(absl::Span<const float> logits) {
+  const double margin =
+      static_cast<double>(logits[kOrderingYes]) - logits[kOrderingNo];
+  return std::isnan(margin) ? 0.5 : 1 / (1 + std::exp(-margin));
+}
 
 std::unique_ptr<Task> MakeOrderingTask() {
   return std::make_unique<OrderingTask>();

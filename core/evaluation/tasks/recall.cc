@@ -35,7 +35,7 @@ int32_t DrawValue(RandomStream& stream) {
 
 class RecallTask final : public TokenTask {
  public:
-  RecallTask() : TokenTask("recall") {}
+  RecallTask() : TokenTask("recall", kRecallValueCount) {}
 
   int64_t vocabulary_size() const override { return kRecallSeparator + 1; }
   int64_t default_step_count() const override { return 800; }

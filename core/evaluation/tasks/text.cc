@@ -109,7 +109,7 @@ class TextTask final : public Task {
         size_(static_cast<int64_t>(text_.size())),
         held_out_size_(size_ / 10),
         target_size_(held_out_size_ / 2),
-        threshold_(0.9 * ByteEntropy(text_.substr(0, train_size()))) {}
+        byte_entropy_(ByteEntropy(text_.substr(0, train_size()))) {}
 
   bool trains_once() const override { return trains_once_; }
   int64_t vocabulary_size() const override { return 256; }
@@ -161,7 +161,11 @@ class TextTask final : public Task {
   }
 
   LearnedCriterion learned_criterion() const override {
-    return {"nll", /*higher_is_better=*/false, threshold_};
+    return {.metric = "nll",
+            .higher_is_better = false,
+            .threshold = 0.9 * byte_entropy_,
+            .chance = byte_entropy_,
+            .chance_name = "byte frequencies alone"};
   }
 
   absl::Status CheckLength(int64_t length) const override {
@@ -210,7 +214,7 @@ class TextTask final : public Task {
   const int64_t held_out_size_;
   // Size of the second half of the held-out part, which holds the targets.
   const int64_t target_size_;
-  const double threshold_;
+  const double byte_entropy_;  // of the training part
 };
 
 }  // namespace

@@ -21,7 +21,7 @@
 //
 // The task is learned at an nll of at most 0.9 times the entropy of single
 // bytes in the training part, which is the nll of a model that knows only the
-// byte frequencies.
+// byte frequencies. That entropy is also the chance level of the task.
 #pragma once
 
 #include <cstdint>

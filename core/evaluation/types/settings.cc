@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
+#include "core/evaluation/tasks/ordering.h"
 #include "core/evaluation/tasks/tasks.h"
 
 namespace locus {
@@ -16,6 +17,7 @@ constexpr int64_t kMaxTrainLength = 2048;
 constexpr int64_t kMaxEvalLength = 16384;
 constexpr int64_t kMaxEvalLengths = 32;
 constexpr int64_t kMaxSeeds = 64;
+constexpr size_t kMaxQuestions = 16;
 
 // Replaces 0 by the default, and checks that the value is in [min, max].
 absl::Status Resolve(absl::string_view field, int64_t default_value,
@@ -94,11 +96,16 @@ absl::Status Fill(const Task& task, TrainingSettings* training) {
                                    training->step_count, " steps"));
 }
 
-absl::Status FillLengths(EvaluationSettings* settings) {
-  const bool is_pattern =
-      std::holds_alternative<PatternSettings>(settings->mode);
-  LOCUS_RETURN_IF_ERROR(Resolve("train_length", is_pattern ? 64 : 32, 2,
-                                kMaxTrainLength, &settings->train_length));
+std::vector<int64_t> DefaultPatternLengths(int64_t train_length) {
+  return {train_length, 3 * train_length / 2, 2 * train_length,
+          3 * train_length, 4 * train_length};
+}
+
+// `task` is null in pattern mode.
+absl::Status FillLengths(const Task* task, EvaluationSettings* settings) {
+  LOCUS_RETURN_IF_ERROR(Resolve(
+      "train_length", task == nullptr ? 64 : task->default_train_length(), 2,
+      kMaxTrainLength, &settings->train_length));
   const int64_t train_length = settings->train_length;
   auto& lengths = settings->eval_lengths;
   if (static_cast<int64_t>(lengths.size()) > kMaxEvalLengths) {
@@ -108,12 +115,8 @@ absl::Status FillLengths(EvaluationSettings* settings) {
                      kMaxEvalLengths));
   }
   if (lengths.empty()) {
-    // Default lengths, in units of half the training length.
-    for (const int64_t halves : is_pattern
-                                    ? std::vector<int64_t>{2, 3, 4, 6, 8}
-                                    : std::vector<int64_t>{2, 4, 8, 16}) {
-      lengths.push_back(train_length * halves / 2);
-    }
+    lengths = task == nullptr ? DefaultPatternLengths(train_length)
+                              : task->DefaultEvalLengths(train_length);
   }
   for (size_t n = 0; n < lengths.size(); ++n) {
     if (lengths[n] < 2 || lengths[n] > kMaxEvalLength) {
@@ -129,32 +132,61 @@ absl::Status FillLengths(EvaluationSettings* settings) {
   return absl::OkStatus();
 }
 
-absl::Status Fill(EvaluationSettings* settings, TrainedSettings* trained) {
-  auto task = MakeTask(trained->task, trained->corpus);
-  if (!task.ok()) return Within("trained", task.status());
-  LOCUS_RETURN_IF_ERROR(Fill(**task, &trained->model));
-  LOCUS_RETURN_IF_ERROR(Fill(**task, &trained->training));
+absl::Status CheckQuestions(const TrainedSettings& trained,
+                            int64_t max_length) {
+  const auto& questions = trained.questions;
+  if (questions.empty()) return absl::OkStatus();
+  if (trained.task != "ordering") {
+    return InvalidField("trained.ordering.ask",
+                        absl::StrCat("is set; the task is ", trained.task));
+  }
+  if (questions.size() > kMaxQuestions) {
+    return InvalidField(
+        "trained.ordering.ask",
+        absl::StrCat("has ", questions.size(), " sequences; must be at most ",
+                     kMaxQuestions));
+  }
+  for (size_t n = 0; n < questions.size(); ++n) {
+    const absl::Status checked =
+        CheckOrderingQuestion(questions[n], max_length);
+    if (checked.ok()) continue;
+    return Within(absl::StrCat("trained.ordering.ask[", n, "]"), checked);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Fill(const Task& task, EvaluationSettings* settings,
+                  TrainedSettings* trained) {
+  LOCUS_RETURN_IF_ERROR(Fill(task, &trained->model));
+  LOCUS_RETURN_IF_ERROR(Fill(task, &trained->training));
   for (const int64_t length : settings->eval_lengths) {
-    const absl::Status checked = (*task)->CheckLength(length);
+    const absl::Status checked = task.CheckLength(length);
     if (checked.ok()) continue;
     if (FieldOf(checked) != "length") return Within("trained", checked);
     return InvalidField(
         length == settings->train_length ? "train_length" : "eval_lengths",
         absl::StrCat("is ", length, "; this task needs at least ",
-                     (*task)->min_length(), " tokens"));
+                     task.min_length(), " tokens"));
   }
-  return absl::OkStatus();
+  return CheckQuestions(*trained, settings->eval_lengths.back());
 }
 
 }  // namespace
 
 absl::Status FillDefaults(EvaluationSettings* settings) {
-  LOCUS_RETURN_IF_ERROR(FillLengths(settings));
   auto* const pattern = std::get_if<PatternSettings>(&settings->mode);
+  std::unique_ptr<Task> task;
+  if (pattern == nullptr) {
+    const auto& trained = std::get<TrainedSettings>(settings->mode);
+    auto made = MakeTask(trained.task, trained.corpus);
+    if (!made.ok()) return Within("trained", made.status());
+    task = *std::move(made);
+  }
+  LOCUS_RETURN_IF_ERROR(FillLengths(task.get(), settings));
   LOCUS_RETURN_IF_ERROR(Resolve("seed_count", pattern != nullptr ? 1 : 3, 1,
                                 kMaxSeeds, &settings->seed_count));
   if (pattern != nullptr) return Fill(pattern);
-  return Fill(settings, &std::get<TrainedSettings>(settings->mode));
+  return Fill(*task, settings, &std::get<TrainedSettings>(settings->mode));
 }
 
 TrainingSetting TrainingSettingOf(const EvaluationSettings& settings) {

@@ -47,13 +47,15 @@ struct TrainedSettings {
   std::string task;
   // Text of the tasks `text` and `retrofit`. Empty means the built-in corpus.
   std::string corpus;
+  // Sequences of the task `ordering` about which to ask the trained models.
+  std::vector<std::vector<int64_t>> questions;
   ModelSettings model;
   TrainingSettings training;
 };
 
 struct EvaluationSettings {
   std::variant<PatternSettings, TrainedSettings> mode;
-  int64_t train_length = 0;           // default 32; in pattern mode 64
+  int64_t train_length = 0;           // default: by task; in pattern mode 64
   std::vector<int64_t> eval_lengths;  // default: multiples of train_length
   uint64_t seed = 0;
   int64_t seed_count = 0;  // default 3; in pattern mode 1

@@ -9,6 +9,7 @@
 #include "core/base/status.h"
 #include "core/encoding/registry.h"
 #include "core/evaluation/retrofit.h"
+#include "server/services/convert/scheme_names.h"
 
 namespace locus::server {
 namespace {
@@ -57,6 +58,10 @@ absl::Status AddOther(const v1::LayerScheme& given, std::string field,
   LOCUS_RETURN_IF_ERROR(CheckParametersOnly(
       given.scheme(), field,
       "is set; a scheme within a layer pattern cannot have it"));
+  if (!given.scheme().label().empty()) {
+    return InvalidField(absl::StrCat(field, ".label"),
+                        "is set; the label belongs to the whole model");
+  }
   OtherLayer other{.window = given.window()};
   LOCUS_ASSIGN_OR_RETURN(other.resolved,
                          ResolveScheme(given.scheme(), &setting, field));
@@ -96,6 +101,7 @@ absl::StatusOr<NamedScheme> ToNamedScheme(const v1::Scheme& given,
                                           int64_t longest,
                                           const std::string& field) {
   NamedScheme scheme;
+  scheme.label = given.label();
   if (setting == nullptr) {
     LOCUS_RETURN_IF_ERROR(CheckParametersOnly(
         given, field, "is set; properties are checked for the scheme alone"));
@@ -131,20 +137,20 @@ absl::StatusOr<std::vector<NamedScheme>> ToSchemes(
     const google::protobuf::RepeatedPtrField<v1::Scheme>& given,
     const TrainingSetting* setting, int64_t longest) {
   std::vector<NamedScheme> schemes;
-  UniqueNames names;
   for (int i = 0; i < given.size(); ++i) {
     LOCUS_ASSIGN_OR_RETURN(NamedScheme scheme,
                            ToNamedScheme(given[i], setting, longest,
                                          absl::StrCat("schemes[", i, "]")));
-    scheme.name = names.Make(scheme.name);
     schemes.push_back(std::move(scheme));
   }
+  LOCUS_RETURN_IF_ERROR(NameSchemes(&schemes));
   if (!given.empty()) return schemes;
   for (const SchemeInfo& info : AllSchemes()) {
     if (setting != nullptr && !info.in_default_evaluation) continue;
     LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
                            ResolveScheme(info, setting));
-    schemes.push_back({std::string(info.name), std::move(resolved)});
+    schemes.push_back(
+        {.name = std::string(info.name), .resolved = std::move(resolved)});
   }
   return schemes;
 }
@@ -158,7 +164,8 @@ absl::StatusOr<std::vector<NamedScheme>> ToRetrofitSchemes(
     LOCUS_ASSIGN_OR_RETURN(ResolvedScheme resolved,
                            ResolveScheme(*FindScheme("rope"), &setting,
                                          std::move(scheme.arguments)));
-    schemes.push_back({std::move(scheme.name), std::move(resolved)});
+    schemes.push_back(
+        {.name = std::move(scheme.name), .resolved = std::move(resolved)});
   }
   return schemes;
 }
@@ -219,6 +226,10 @@ absl::StatusOr<TrainedSettings> ToTrained(const v1::TrainedMode& given) {
   TrainedSettings trained;
   trained.task = field->name();
   trained.corpus = corpus;
+  for (const v1::OrderingSequence& sequence : given.ordering().ask()) {
+    trained.questions.emplace_back(sequence.values().begin(),
+                                   sequence.values().end());
+  }
   trained.model = ToModel(given.model());
   trained.training = ToTraining(given.training());
   return trained;
@@ -246,24 +257,7 @@ int64_t SchemesBytes(
   return bytes;
 }
 
-// Sets the fields that rows and differences have in common.
-template <typename Row, typename Proto>
-void SetFigures(const Row& row, Proto* proto) {
-  proto->set_scheme_name(row.scheme_name);
-  proto->set_eval_length(row.eval_length);
-  proto->set_metric(row.metric);
-  proto->set_mean(row.mean);
-  proto->set_ci_low(row.ci_low);
-  proto->set_ci_high(row.ci_high);
-  proto->set_count(row.count);
-}
-
 }  // namespace
-
-std::string UniqueNames::Make(absl::string_view name) {
-  const int count = ++counts_[std::string(name)];
-  return count == 1 ? std::string(name) : absl::StrCat(name, "#", count);
-}
 
 absl::StatusOr<PropertiesPlan> ToPropertiesPlan(
     const v1::CheckPropertiesRequest& request) {
@@ -337,8 +331,8 @@ std::vector<EvaluatedScheme> EvaluationPlan::evaluated_schemes() const {
 }
 
 int64_t EvaluationPlan::max_cell_bytes() const {
-  // A dozen metrics and their names.
-  constexpr int64_t kPlainCellBytes = 4096;
+  // A dozen metrics and their names, a training curve and answers.
+  constexpr int64_t kPlainCellBytes = 8192;
   const auto* pattern = std::get_if<PatternSettings>(&settings.mode);
   if (pattern == nullptr) return kPlainCellBytes;
   const auto map_bytes =
@@ -357,7 +351,8 @@ int64_t PlanBytes(const v1::CheckPropertiesRequest& request) {
 int64_t PlanBytes(const v1::EvaluateExtrapolationRequest& request) {
   return SchemesBytes(request.schemes()) +
          static_cast<int64_t>(sizeof(int64_t)) * request.eval_lengths_size() +
-         static_cast<int64_t>(CorpusOf(request.trained()).size());
+         static_cast<int64_t>(CorpusOf(request.trained()).size()) +
+         static_cast<int64_t>(request.trained().ordering().SpaceUsedLong());
 }
 
 void ToProto(const PropertyResult& result, v1::PropertyResult* proto) {
@@ -368,48 +363,6 @@ void ToProto(const PropertyResult& result, v1::PropertyResult* proto) {
   proto->set_promise(ToProto(result.promise));
   proto->set_as_promised(result.as_promised);
   proto->set_worked_case(result.worked_case);
-}
-
-void ToProto(const EvaluationProgress& progress, double remaining_seconds,
-             v1::EvaluationProgress* proto) {
-  proto->set_scheme_name(std::string(progress.scheme_name));
-  proto->set_seed(progress.seed);
-  proto->set_step(progress.step);
-  proto->set_step_count(progress.step_count);
-  proto->set_loss(progress.loss);
-  proto->set_remaining_seconds(remaining_seconds);
-}
-
-void ToProto(EvaluationCell cell, v1::EvaluationCell* proto) {
-  proto->set_scheme_name(std::move(cell.scheme_name));
-  proto->set_seed(cell.seed);
-  proto->set_eval_length(cell.eval_length);
-  proto->mutable_metrics()->insert(cell.metrics.begin(), cell.metrics.end());
-  if (cell.attention_map.has_value()) {
-    ToProto(*cell.attention_map, proto->mutable_attention_map());
-  }
-}
-
-void ToProto(const EvaluationSummary& summary, v1::EvaluationSummary* proto) {
-  for (const EvaluationRow& row : summary.rows) {
-    SetFigures(row, proto->add_rows());
-  }
-  for (const EvaluationDifference& difference : summary.differences) {
-    v1::EvaluationDifference* added = proto->add_differences();
-    SetFigures(difference, added);
-    added->set_baseline_name(difference.baseline_name);
-  }
-  for (const EvaluationGate& gate : summary.gates) {
-    v1::EvaluationGate* added = proto->add_gates();
-    added->set_scheme_name(gate.scheme_name);
-    added->set_metric(gate.metric);
-    added->set_threshold(gate.threshold);
-    added->set_learned_share(gate.learned_share);
-    added->set_passed(gate.passed);
-  }
-  proto->set_winner(summary.winner);
-  proto->set_reason(summary.reason);
-  proto->set_partial(summary.partial);
 }
 
 }  // namespace locus::server

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,25 +15,19 @@
 
 namespace locus::server {
 
-// Makes the names of schemes unique: rope, rope#2, rope#3.
-class UniqueNames {
- public:
-  std::string Make(absl::string_view name);
-
- private:
-  std::map<std::string, int> counts_;
-};
-
 // A layer of a trained model whose scheme differs from the first layers'.
 struct OtherLayer {
   ResolvedScheme resolved;
   int64_t window = 0;
 };
 
-// A scheme of a plan. Everything but `name` and `resolved` applies only to
-// trained models.
+// A scheme of a plan. Everything but `name`, `label` and `resolved` applies
+// only to trained models.
 struct NamedScheme {
+  // Unique within a plan; see scheme_names.h.
   std::string name;
+  // As given by the request; empty if there is none.
+  std::string label = "";
   ResolvedScheme resolved;
   // The layers repeat with this period: `period` - `others`.size() layers with
   // the scheme itself and this attention window, then one layer for each of
@@ -74,6 +67,7 @@ int64_t PlanBytes(const v1::CheckPropertiesRequest& request);
 int64_t PlanBytes(const v1::EvaluateExtrapolationRequest& request);
 
 void ToProto(const PropertyResult& result, v1::PropertyResult* proto);
+v1::VerdictKind ToProto(VerdictKind kind);
 void ToProto(const EvaluationProgress& progress, double remaining_seconds,
              v1::EvaluationProgress* proto);
 void ToProto(EvaluationCell cell, v1::EvaluationCell* proto);

@@ -18,8 +18,9 @@ import time
 import unittest
 
 LOCUS, LOCUSD, VERSION = sys.argv[1:4]
-COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "hf-config",
-            "convert-layout", "load", "health", "version", "completion", "manual")
+COMMANDS = ("schemes", "encode", "attend", "check", "evaluate", "plot", "explain", "compare",
+            "lab", "hf-config", "convert-layout", "load", "health", "version", "completion", "manual",
+            "help")
 # No server listens on this port.
 NOWHERE = "127.0.0.1:1"
 
@@ -63,14 +64,15 @@ class CliTest(unittest.TestCase):
     def ok(self, *arguments, **options):
         result = run(*arguments, **options)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(result.stderr, "")
+        self.assertRegex(result.stderr, r"\A(locus: wrote [^\n]*\n)?\Z")
         return result.stdout
 
     def fails(self, code, pattern, *arguments, **options):
         result = run(*arguments, **options)
         self.assertEqual(result.returncode, code, result.stderr)
         self.assertEqual(result.stdout, "")
-        self.assertRegex(result.stderr, r"\Alocus: [^\n]*\n\Z")
+        # One line, which indented lines may illustrate.
+        self.assertRegex(result.stderr, r"\Alocus: [^\n]*\n(  [^\n]*\n)*\Z")
         self.assertRegex(result.stderr, pattern)
 
     def input(self, name, *shape):
@@ -90,6 +92,34 @@ class HelpTest(CliTest):
         for command in COMMANDS:
             self.assertRegex(text, rf"(?m)^  {command} ")
 
+    def test_program_alone_prints_its_help(self):
+        for arguments in ((), ("help",)):
+            self.assertEqual(self.ok(*arguments), self.ok("--help"))
+
+    def test_help_command_prints_the_help_of_a_command(self):
+        for command in (("attend",), ("load", "compare")):
+            self.assertEqual(self.ok("help", *command), self.ok(*command, "--help"))
+        self.fails(2, "there is no help on \"atend\"; did you mean attend", "help", "atend")
+
+    def test_connection_flags_are_described_once(self):
+        line = "Connection: --server, --timeout, TLS and tokens; see `locus help connection`\n"
+        text = self.ok("schemes", "--help")
+        self.assertIn(line, text)
+        self.assertNotIn("--token-file", text)
+        self.assertRegex(self.ok("help", "connection"), r"(?m)^  --token-file FILE ")
+
+    def test_examples_precede_flags(self):
+        text = self.ok("attend", "--help")
+        self.assertLess(text.index("Examples:"), text.index("Options:"))
+
+    def test_help_fits_the_width(self):
+        for columns in (80, 100):
+            for command in (*((name,) for name in COMMANDS), ("load", "compare"), ()):
+                text = self.ok(*command, "--help",
+                               env={**os.environ, "COLUMNS": str(columns)})
+                for line in text.splitlines():
+                    self.assertLessEqual(len(line), columns, line)
+
     def test_version(self):
         self.assertTrue(self.ok("version").startswith(f"locus {VERSION} (commit "))
         self.assertEqual(self.ok("--version"), self.ok("version"))
@@ -97,9 +127,6 @@ class HelpTest(CliTest):
 
 
 class UsageTest(CliTest):
-    def test_missing_command_is_rejected(self):
-        self.fails(2, "no command")
-
     def test_unknown_command_gets_a_suggestion(self):
         self.fails(2, "unknown command shcemes; did you mean schemes", "shcemes")
         self.fails(2, "unknown command frobnicate", "frobnicate")
@@ -110,13 +137,18 @@ class UsageTest(CliTest):
         self.fails(2, "unknown flag --schem; did you mean --scheme", "encode", "--schem", "rope")
 
     def test_invalid_values_are_rejected(self):
-        self.fails(2, "--dim", "encode", "--scheme", "rope", "--dim", "many")
+        for dim in ("many", "0", "1.5", "99999999999999999999"):
+            self.fails(2, f"--dim: is {dim}; must be an integer from 1 to 1048576 ",
+                       "encode", "rope", "--dim", dim)
+        for dtype in ("f8", "int64", "bool"):
+            self.fails(2, f'--dtype: is "{dtype}"; must be float32, float64, float16 or bfloat16',
+                       "encode", "rope", "--dtype", dtype)
         self.fails(2, "--timeout", "schemes", "--timeout", "soon")
         self.fails(2, "--timeout", "schemes", "--timeout", "-1")
         self.fails(2, "--positions", "encode", "--scheme", "rope", "--positions", "5:1")
-        self.fails(2, "--dtype.*bfloat16", "encode", "--scheme", "rope", "--dtype", "f8")
-        self.fails(2, "--scheme", "encode", "--scheme")
-        self.fails(2, "--scheme is required", "encode")
+        self.fails(2, r"--scheme: needs a value \(SCHEME\)", "encode", "--scheme")
+        self.fails(2, r"--hf-config: needs a value \(JSON\)", "encode", "--hf-config")
+        self.fails(2, "a scheme is required", "encode")
 
     def test_seeds_are_unsigned_64_bit_integers(self):
         for command in (("attend", "--scheme", "rope", "--tokens", "a b"),
@@ -133,9 +165,20 @@ class UsageTest(CliTest):
                    "encode", "--scheme", "ropee")
         self.fails(2, "column 8: there is no field \"bass\"; did you mean base",
                    "encode", "--scheme", "rope { bass: 3 }")
+        self.fails(2, r"\n  rope:bass=3\n       \^\n  for example: rope:base=10000,",
+                   "encode", "rope:bass=3")
         self.fails(2, "INTERLEAVED, HALF_SPLIT", "encode", "--scheme", "rope { layout: SKEW }")
         self.fails(2, "rope takes no table", "encode", "--scheme", "rope", "--table",
                    self.input("t.npy", 2, 2))
+
+    def test_server_addresses_without_host_and_port_are_rejected(self):
+        self.fails(2, r"--server: is http://localhost:50051; must be HOST:PORT, such as "
+                      r"localhost:50051, without http://",
+                   "schemes", "--server", "http://localhost:50051")
+        for address, example in (("localhost", "localhost"), ("[::1]", r"\[::1\]")):
+            self.fails(2, f"has no port; must be HOST:PORT, such as {example}:50051",
+                       "schemes", "--server", address)
+        self.fails(2, "has no port", "schemes", env={**os.environ, "LOCUS_SERVER": "localhost"})
 
     def test_unreadable_files_are_rejected(self):
         self.fails(2, "--input: cannot read /nonexistent.npy: No such file",
@@ -155,20 +198,49 @@ class UsageTest(CliTest):
         self.fails(2, "--query-offset", "attend", "--scheme", "rope", "--tokens", "a b",
                    "--bottom-right", "--query-offset", "1")
         self.fails(2, "standard output", "encode", "--scheme", "rope", "-o", "-", "--json")
+        self.fails(2, "SCHEME and --scheme exclude each other", "encode", "rope", "--scheme",
+                   "alibi")
+        self.fails(2, "--scheme: may be given only once", "encode", "-s", "rope", "-s", "alibi")
+
+    def test_flags_without_effect_are_rejected(self):
+        self.fails(2, "--heads: sinusoidal", "encode", "sinusoidal", "--heads", "4")
+        self.fails(2, "--dim: alibi", "encode", "alibi", "--dim", "4")
+        self.fails(2, "--causal: the encoding of rope", "encode", "rope", "--causal")
+
+
+class ColorTest(CliTest):
+    def test_pipes_get_no_color(self):
+        self.assertNotIn("\x1b", self.ok("check", "--scheme", "none"))
+
+    def test_color_can_be_forced_anywhere_on_the_command_line(self):
+        for arguments in (("--color", "always", "check", "--scheme", "none"),
+                          ("check", "--scheme", "none", "--color=always")):
+            text = self.ok(*arguments)
+            self.assertIn("\x1b[32m\u2713\x1b[0m", text)
+            self.assertEqual(re.sub(r"\x1b\[[0-9;]*m", "", text),
+                             self.ok("check", "--scheme", "none"))
+
+    def test_errors_have_color(self):
+        result = run("encode", "--color", "always")
+        self.assertRegex(result.stderr, "\\A\x1b\\[1;31mlocus:\x1b\\[0m ")
+
+    def test_unknown_values_are_rejected(self):
+        self.fails(2, '--color: is "red"; must be auto, always or never', "check", "--color",
+                   "red")
 
 
 class SchemesTest(CliTest):
     def test_table(self):
         lines = self.ok("schemes").splitlines()
         self.assertRegex(lines[0], r"NAME +ACTS ON +TITLE")
-        names = [line.split()[0] for line in lines[1:]]
+        names = [line.split()[0] for line in lines[1:] if not line.startswith(" ")]
         self.assertEqual(names, ["none", "sinusoidal", "learned", "rope", "alibi", "t5_bias",
                                  "xpos", "kerple", "fire", "sandwich"])
 
     def test_details_of_one_scheme(self):
         text = self.ok("schemes", "rope")
         self.assertRegex(text, r"acts on +queries and keys")
-        self.assertRegex(text, r"(?m)^base +number +10000 ")
+        self.assertRegex(text, r"(?m)^base +10000 +the slowest pair makes one ")
         self.assertRegex(text, r"(?m)^shift_invariance +yes")
         self.assertIn("2104.09864", text)
 
@@ -193,9 +265,24 @@ class EncodeTest(CliTest):
                      "attention factor  1"):
             self.assertIn(part, text)
 
+    def test_default_width_is_64(self):
+        for command in (("encode", "rope"), ("encode", "sinusoidal")):
+            self.assertEqual(self.ok(*command), self.ok(*command, "--dim", "64"))
+
+    def test_biases_are_two_sided_unless_causal(self):
+        def biases(*arguments):
+            document = json.loads(self.ok("encode", *arguments, "--heads", "1", "--positions",
+                                          "0:2", "--json"))
+            return document["bias"]["bias"]["data"][0]
+
+        self.assertEqual(biases("alibi"), biases("alibi { symmetric: true }", "--causal"))
+        self.assertEqual(biases("alibi", "--causal"), biases("alibi:symmetric=false"))
+        self.assertNotEqual(biases("alibi"), biases("alibi", "--causal"))
+        self.assertEqual(biases("t5"), biases("t5_bias { bidirectional: true }", "--causal"))
+        self.assertEqual(biases("kerple"), biases("kerple:symmetric", "--causal"))
+
     def test_bias_is_printed(self):
-        text = self.ok("encode", "--scheme", "alibi { symmetric: true }", "--heads", "2",
-                       "--positions", "0:3")
+        text = self.ok("encode", "alibi", "--heads", "2", "--positions", "0:3")
         self.assertIn("bias  float32 [2, 3, 3]", text)
         self.assertIn("head 1", text)
         self.assertIn("slopes  0.0625, 0.00390625", text)
@@ -207,7 +294,7 @@ class EncodeTest(CliTest):
         self.assertIn("...", text)
 
     def test_json_contains_the_numbers(self):
-        document = json.loads(self.ok("encode", "--scheme", "alibi", "--heads", "1",
+        document = json.loads(self.ok("encode", "alibi", "--heads", "1", "--causal",
                                       "--positions", "0:2", "--json"))
         self.assertEqual(document["bias"]["bias"]["shape"], [1, 2, 2])
         self.assertEqual(document["bias"]["bias"]["data"][0][0], [0.0, "-Infinity"])
@@ -223,7 +310,9 @@ class EncodeTest(CliTest):
         self.assertEqual(os.listdir(self.folder), ["table.npy"])
 
     def test_rotation_is_written_as_two_files(self):
-        self.ok("encode", "--scheme", "rope", "--dim", "4", "-o", self.path("r.npy"))
+        result = run("encode", "--scheme", "rope", "--dim", "4", "-o", self.path("r.npy"))
+        self.assertEqual((result.returncode, result.stderr),
+                         (0, f"locus: wrote {self.path('r.cos.npy')}, {self.path('r.sin.npy')}\n"))
         self.assertEqual(sorted(os.listdir(self.folder)), ["r.cos.npy", "r.sin.npy"])
         self.assertEqual(read_npy(self.path("r.cos.npy"))[1], (8, 2))
 
@@ -251,11 +340,11 @@ class EncodeTest(CliTest):
                                       table, "--positions", "1,9", "--json"))
         self.assertEqual(document["additive"]["table"]["data"], [[4, 5, 6], [4, 5, 6]])
 
-    def test_errors_name_the_field_and_its_flag(self):
-        self.fails(1, r"INVALID_ARGUMENT.*dim", "encode", "--scheme", "rope", "--dim", "7")
-        self.fails(1, r"INVALID_ARGUMENT.*scheme\.rope\.base.*--scheme",
+    def test_errors_name_the_flag(self):
+        self.fails(2, r"locus: --dim: is 7 \(", "encode", "--scheme", "rope", "--dim", "7")
+        self.fails(2, r"locus: scheme: rope\.base: is -1; must be from",
                    "encode", "--scheme", "rope { base: -1 }", "--dim", "8")
-        self.fails(1, r"INVALID_ARGUMENT.*--heads", "encode", "--scheme", "alibi")
+        self.fails(2, r"locus: --key-positions: ", "encode", "rope", "--key-positions", "0:3")
 
 
 class AttendTest(CliTest):
@@ -263,7 +352,7 @@ class AttendTest(CliTest):
         text = self.ok("attend", "--scheme", "rope", "--tokens", "the cat sat", "--causal",
                        "--heads", "2")
         self.assertRegex(text, r"(?m)^ +the +cat +sat$")
-        self.assertRegex(text, r"(?m)^the +1\.0000 +0\.0000 +0\.0000$")
+        self.assertRegex(text, r"(?m)^the +1\.0000█ +0\.0000 +0\.0000$")
         self.assertIn("head 1", text)
         self.assertIn("output  float32 [3, 64]", text)
 
@@ -317,7 +406,7 @@ class AttendTest(CliTest):
         write_npy(self.path("m.npy"), (2,), [1, 0], "B", "|b1")
         text = self.ok("attend", "--scheme", "none", "--q", q, "--k", q, "--v", q, "--mask",
                        self.path("m.npy"), "--return-weights")
-        self.assertRegex(text, r"attention  float32 \[2, 2\]\n.*\n0 +1 +0\n1 +1 +0\n")
+        self.assertRegex(text, r"attention  float32 \[2, 2\]\n.*\n0 +1\.0+█ +0\.0+\n1 +1\.0+█ +0\.0+\n")
 
     def test_options_reach_the_server(self):
         words = ("attend", "--scheme", "rope", "--tokens", "a b c d", "--json")
@@ -330,12 +419,26 @@ class AttendTest(CliTest):
 
     def test_server_errors_are_reported(self):
         q = self.input("q.npy", 3, 4)
-        self.fails(1, r"INVALID_ARGUMENT", "attend", "--scheme", "sinusoidal", "--q", q, "--k", q,
-                   "--v", q)
-        self.fails(1, r"INVALID_ARGUMENT.*symmetric", "attend", "--scheme", "alibi", "--tokens",
-                   "a b")
-        self.fails(1, r"INVALID_ARGUMENT.*window", "attend", "--scheme", "rope", "--tokens", "a b",
+        self.fails(2, "sinusoidal acts on embeddings; use --x or --tokens instead of --q", "attend",
+                   "--scheme", "sinusoidal", "--q", q, "--k", q, "--v", q)
+        self.fails(2, r"alibi\.symmetric: is false, which requires --causal", "attend",
+                   "alibi:symmetric=false", "--tokens", "a b")
+        self.fails(2, "--causal: is false; xpos", "attend", "xpos", "--tokens", "a b")
+        self.fails(2, "--window: is -3", "attend", "--scheme", "rope", "--tokens", "a b",
                    "--window", "-3")
+        self.fails(2, "--dim: is 7 ", "attend", "rope", "--tokens", "a b", "--dim", "7")
+        result = subprocess.run([LOCUS, "attend", "rope", "--tokens", b"a \xff"],
+                                capture_output=True, check=False, timeout=120)
+        self.assertEqual((result.returncode, result.stderr),
+                         (2, b"locus: --tokens: word 2 is not valid UTF-8 text\n"))
+
+    def test_biases_are_two_sided_unless_causal(self):
+        for scheme in ("alibi", "kerple", "t5"):
+            document = json.loads(self.ok("attend", scheme, "--tokens", "a b c", "--json"))
+            self.assertGreater(document["weights"]["data"][0][0][2], 0)
+        self.assertEqual(
+            json.loads(self.ok("attend", "alibi", "--tokens", "a b", "--json"))["output"],
+            json.loads(self.ok("attend", "alibi:symmetric", "--tokens", "a b", "--json"))["output"])
 
 
 class OutputTest(CliTest):
@@ -441,7 +544,10 @@ class RemoteTest(CliTest):
                                           "locus.v1.AttentionService"))
             self.assertEqual(document, {"server": address, "service": "locus.v1.AttentionService",
                                         "status": "SERVING"})
-            self.fails(1, "NOT_FOUND", "health", "--server", address, "--service", "absent")
+            self.fails(1, "NOT_FOUND: the server has no service \"absent\" \\(services: "
+                          "locus.v1.EncodingService, locus.v1.AttentionService, "
+                          "locus.v1.EvaluationService\\)",
+                       "health", "--server", address, "--service", "absent")
 
     def test_health_finds_the_local_server(self):
         with self.server() as address:

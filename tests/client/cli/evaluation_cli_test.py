@@ -1,4 +1,4 @@
-"""End-to-end tests of `locus check`, `evaluate` and `plot`.
+"""End-to-end tests of `locus check` and `evaluate`.
 
     evaluation_cli_test.py LOCUS FAKE_EVALUATION MANIFEST
 """
@@ -12,7 +12,6 @@ import pty
 import re
 import select
 import signal
-import struct
 import subprocess
 import sys
 import tempfile
@@ -89,11 +88,11 @@ class EvaluateTest(CliTest):
             result = self.evaluate(server, COMPLETE)
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertIn("Winner: alibi", result.stdout)
-        self.assertIn("wrote 7 files to locus-evaluation/; open locus-evaluation/report.html\n",
+        self.assertIn("wrote 6 files to locus-evaluation/; open locus-evaluation/report.html\n",
                       result.stdout)
         self.assertEqual(sorted(os.listdir(self.path("locus-evaluation"))),
-                         ["bits_per_byte.svg", "cells.csv", "drift.svg", "manifest.json",
-                          "nll.svg", "nll_by_position.svg", "report.html"])
+                         ["cells.csv", "drift.svg", "manifest.json", "nll.svg",
+                          "nll_by_position.svg", "report.html"])
         with open(self.path("locus-evaluation", "manifest.json"), encoding="utf-8") as file:
             self.assertEqual(json.load(file)["winner"], "alibi")
         with open(self.path("locus-evaluation", "cells.csv"), encoding="utf-8") as file:
@@ -161,6 +160,33 @@ class EvaluateTest(CliTest):
         self.assertEqual(os.listdir(self.path("locus-evaluation")), ["unfinished"])
         self.assertEqual(os.listdir(self.path("locus-evaluation", "unfinished")), ["cells.csv"])
 
+    def test_interrupt_says_which_report_is_older(self):
+        with self.fake() as server:
+            self.assertEqual(self.evaluate(server, COMPLETE).returncode, 0)
+        _, _, stdout, _ = self.interrupted(signal.SIGINT)
+        self.assertTrue(stdout.endswith(
+            "\nwrote the finished cells to locus-evaluation/unfinished/cells.csv\n"
+            "locus-evaluation/report.html is from an earlier evaluation\n"), stdout)
+
+    def test_ordering_with_a_question(self):
+        text = self.ok("evaluate", "--task", "ordering", "--scheme", "rope", "--scheme", "none",
+                       "--steps", "5", "--seeds", "2", "--ask", "3,1,4,2", "--no-out", timeout=60)
+        self.assertIn("trained at 4\n", text)
+        self.assertRegex(text, r"(?m)^SCHEME +AT 4 +AT 5 +AT 6 +AT 8$")
+        self.assertIn("Is 3, 1, 4, 2 sorted? It is not.", text)
+        self.assertIn("No winner: none reached balanced accuracy 0.85 at length 4 in 5 steps", text)
+        self.assertIn("Try --steps 50 or a shorter --train-length.", text)
+        self.assertNotIn("Winner", text)
+        self.fails(1, r"trained.ordering.ask\[0\].values\[1\]: is 9; must be from 0 to 7 "
+                   r"\(set it with --ask\)",
+                   "evaluate", "--task", "ordering", "--ask", "3,9", "--no-out", "-q")
+
+    def test_pattern_has_no_winner(self):
+        text = self.ok("evaluate", "--pattern", "--no-out", timeout=60)
+        self.assertIn("Steadiest map: ", text)
+        self.assertIn("Largest drift: ", text)
+        self.assertNotIn("Winner", text)
+
     def test_schemes_with_equal_results_are_drawn(self):
         self.ok("evaluate", "--pattern", "--train-length", "64", "--eval-lengths", "64",
                 "--scheme", "sinusoidal", "--scheme",
@@ -227,7 +253,14 @@ class EvaluateTest(CliTest):
                 ("--eval-lengths", ("--eval-lengths", "64,many")),
                 ("--corpus: cannot read", ("--corpus", "/nonexistent")),
                 ("--from: .* is no manifest", ("--from", sys.argv[0])),
-                ("--causal", ("--causal", "--bidirectional"))):
+                ("--causal", ("--causal", "--bidirectional")),
+                ("--steps: is 0; must be at least 1", ("--steps", "0")),
+                ("--seeds: is -1; must be at least 1", ("--seeds", "-1")),
+                ("--train-length: is 0", ("--train-length", "0")),
+                ("--dim: is 0", ("--pattern", "--dim", "0")),
+                ("--ask needs --task ordering, not text", ("--ask", "3,1,4,2")),
+                ("--ask: \"3,x\" is no list", ("--task", "ordering", "--ask", "3,x")),
+                ("--ask cannot be combined with --pattern", ("--pattern", "--ask", "1,2"))):
             self.fails(2, pattern, "evaluate", "--no-out", *arguments)
 
 
@@ -265,6 +298,18 @@ class PageParser(html.parser.HTMLParser):
             self.rows[-1][-1] += data
 
 
+# Names of metrics in the report.
+METRICS = {"nll": "Negative log-likelihood", "bits_per_byte": "Bits per byte",
+           "drift": "Drift beyond the training length"}
+
+
+def metric_title(metric):
+    bucket = re.fullmatch(r"nll_bucket_(\d+)_(\d+)", metric)
+    if bucket:
+        return f"Negative log-likelihood, positions {bucket[1]} to {bucket[2]}"
+    return METRICS[metric]
+
+
 def number(text):
     return float(text.replace("\u2212", "-"))
 
@@ -291,7 +336,7 @@ class ReportTest(CliTest):
             shown, exact = self.page.tables[table][1:], self.manifest["results"][table]
             self.assertEqual(len(shown), len(exact))
             for cells, row in zip(shown, exact):
-                self.assertEqual(cells[:2], [row["scheme_name"], row["metric"]])
+                self.assertEqual(cells[:2], [row["scheme_name"], metric_title(row["metric"])])
                 for cell, key in zip(cells[2:], ("eval_length", "mean", "ci_low", "ci_high",
                                                  "count")):
                     self.close(cell, row[key])
@@ -312,7 +357,8 @@ class ReportTest(CliTest):
         for cells, gate in zip(self.page.tables["gates"][1:], self.manifest["results"]["gates"]):
             self.assertEqual(cells[0], gate["scheme_name"])
             self.close(cells[2], gate["threshold"])
-            self.close(cells[3], gate["learned_share"])
+            seeds = len(self.manifest["seeds"])
+            self.assertEqual(cells[3], f"{round(gate['learned_share'] * seeds)} of {seeds}")
             self.assertEqual(cells[4], "learned" if gate["passed"] else "did not learn")
         self.assertEqual(self.page.reason, self.manifest["reason"])
 
@@ -328,9 +374,26 @@ class ReportTest(CliTest):
                 found += 1
         self.assertEqual(found, len(exact))
 
+    def test_best_values_are_bold(self):
+        nll = {(row["eval_length"], row["mean"])
+               for row in self.manifest["results"]["rows"]
+               if row["metric"] == "nll" and row["scheme_name"] != "none"}
+        best = [min(mean for at, mean in nll if at == length)
+                for length in self.manifest["configuration"]["eval_lengths"]]
+        shown = re.findall(r'class="n best"><strong>([^<]*)<', self.text)
+        self.assertEqual(sorted(map(float, shown)), sorted(best))
+
+    def test_command_and_facts(self):
+        self.assertIn(f"<code>locus evaluate --from {MANIFEST} --out {self.path('out')}</code>",
+                      self.text)
+        self.assertIn("task text \u00b7 2 layers, width 64, 4 heads \u00b7 400 steps of 32 sequences "
+                      "\u00b7 built-in text \u00b7 trained up to 64 tokens \u00b7 3 seeds", self.text)
+
     def test_charts_in_the_page_are_well_formed_svg(self):
         charts = re.findall(r"<svg.*?</svg>", self.text, re.DOTALL)
-        self.assertEqual(len(charts), 4)
+        self.assertEqual(self.text.count('<figure class="chart"'), 3)
+        # Each chart has a legend of six schemes.
+        self.assertEqual(len(charts), 3 * 7)
         for chart in charts:
             xml.etree.ElementTree.fromstring(chart)
 
@@ -396,86 +459,6 @@ class ManifestTest(CliTest):
         self.ok("evaluate", "--from", other, "--out", self.path("out"))
         self.assertEqual(sorted(os.listdir(self.path("out"))),
                          ["manifest.json", "report.html", "surprise.svg"])
-
-
-class PlotTest(CliTest):
-    def svg(self, *arguments):
-        root = xml.etree.ElementTree.fromstring(self.ok("plot", *arguments, "--out", "-"))
-        self.assertEqual(root.tag, SVG + "svg")
-        return root
-
-    def texts(self, root):
-        return [text.text for text in root.iter(SVG + "text")]
-
-    def test_kinds(self):
-        for kind, scheme in (("heatmap", "sinusoidal"), ("heatmap", "learned"),
-                             ("similarity", "sinusoidal"), ("similarity", "rope"),
-                             ("waveforms", "sinusoidal"), ("waveforms", "rope"),
-                             ("bias", "alibi"), ("bias", "t5_bias")):
-            root = self.svg(kind, "--scheme", scheme, "--positions", "0:48")
-            self.assertTrue(root.find(SVG + "title").text)
-            self.assertTrue(root.find(SVG + "desc").text)
-
-    def test_waveforms_choose_distinct_channels(self):
-        for dim in ("7", "8", "16", "64"):
-            root = self.svg("waveforms", "--scheme", "sinusoidal", "--dim", dim,
-                            "--positions", "0:8")
-            labels = [text for text in self.texts(root) if text and "channel " in text]
-            self.assertEqual(len(set(labels)), 6, labels)
-
-    def test_heads_are_small_multiples(self):
-        texts = self.texts(self.svg("bias", "--scheme", "alibi", "--heads", "8"))
-        self.assertLessEqual({f"head {i}" for i in range(8)}, set(texts))
-
-    def test_tokens_and_title_are_escaped(self):
-        root = self.svg("attention", "--scheme", "rope", "--tokens", "<b> & \"quote\" \x01 été",
-                        "--title", "</title><x>")
-        texts = self.texts(root)
-        self.assertLessEqual({"<b>", "&", "\"quote\"", "été"}, set(texts))
-        self.assertEqual(root.find(SVG + "title").text, "</title><x>")
-
-    def test_png(self):
-        sizes = []
-        for theme in ("light", "dark"):
-            path = self.path(theme + ".png")
-            self.assertEqual(self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", path,
-                                     "--theme", theme), f"wrote {path}\n")
-            with open(path, "rb") as file:
-                content = file.read()
-            self.assertEqual(content[:8], b"\x89PNG\r\n\x1a\n")
-            sizes.append(struct.unpack(">II", content[16:24]))
-        self.assertEqual(sizes[0], sizes[1])
-
-    def test_theme(self):
-        fixed = self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", "-", "--theme", "dark")
-        self.assertNotIn("@media", fixed)
-        self.assertIn("@media", self.ok("plot", "heatmap", "--scheme", "sinusoidal", "--out", "-"))
-
-    def test_inapplicable_kind_is_rejected_with_alternatives(self):
-        for kind, scheme, pattern in (
-                ("bias", "rope", "rope has no score bias; try similarity, waveforms or attention"),
-                ("heatmap", "alibi", "alibi has no table of position codes; try bias or attention"),
-                ("similarity", "none", "none has no position codes; try attention"),
-                ("waveforms", "t5_bias", "t5_bias has no position codes; try bias or attention")):
-            self.fails(2, pattern, "plot", kind, "--scheme", scheme, "--out", "-")
-
-    def test_invalid_flags_are_rejected(self):
-        for pattern, arguments in (
-                ("there is no kind \"heatmpa\"; did you mean heatmap",
-                 ("heatmpa", "--scheme", "rope", "--out", "-")),
-                ("neither in .svg nor in .png", ("bias", "--scheme", "alibi", "--out", "x.gif")),
-                ("--tokens", ("attention", "--scheme", "rope", "--out", "-")),
-                ("--theme", ("bias", "--scheme", "alibi", "--out", "-", "--theme", "grey")),
-                ("--channels: 99", ("waveforms", "--scheme", "rope", "--channels", "1,99",
-                                    "--out", "-")),
-                ("--out is required", ("bias", "--scheme", "alibi")),
-                ("too many", ("similarity", "--scheme", "rope", "--positions", "0:3000",
-                              "--out", "-"))):
-            self.fails(2, pattern, "plot", *arguments)
-
-    def test_unwritable_file_is_reported(self):
-        self.fails(1, "/nonexistent/x.svg: No such file", "plot", "bias", "--scheme", "alibi",
-                   "--out", "/nonexistent/x.svg")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ bidirectional marks. None of these may be printed or written to a text file as i
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,17 +41,20 @@ class HostileTextTest(unittest.TestCase):
         return text
 
     def run_locus(self, code, *arguments, server=True):
-        """Runs the command, checks its output, and returns both streams."""
+        """Runs the command, checks its output, and returns both streams. COLUMNS is so large that
+        no table is wrapped."""
         result = subprocess.run([LOCUS, *arguments, *(["--server", self.server] * server)],
-                                capture_output=True, check=False, cwd=self.folder, timeout=120)
+                                capture_output=True, check=False, cwd=self.folder, timeout=120,
+                                env={**os.environ, "COLUMNS": "1000"})
         self.assertEqual(result.returncode, code, result.stderr)
         return self.check_plain(result.stdout), self.check_plain(result.stderr)
 
     def test_schemes(self):
         self.assertIn(f"title{ESCAPED}  reference{ESCAPED}\n", self.run_locus(0, "schemes")[0])
         text = self.run_locus(0, "schemes", "rope")[0]
-        for word in ("title", "beyond", "base", "note"):
+        for word in ("title", "beyond", "note"):
             self.assertIn(word + ESCAPED + "\n", text)
+        self.assertIn("base" + ESCAPED + " (", text)
         self.assertIn(f"| beyond{ESCAPED} |\n", self.run_locus(0, "schemes", "--markdown")[0])
 
     def test_json_stays_json_with_the_same_meaning(self):
@@ -64,8 +68,17 @@ class HostileTextTest(unittest.TestCase):
 
     def test_check(self):
         text = self.run_locus(0, "check", "--scheme", "none", "--details")[0]
-        self.assertIn(f"\nrope{ESCAPED}  shift_invariance  holds ", text)
-        self.assertIn(f"\n  case{ESCAPED}\n", text)
+        self.assertIn(f"\nrope{ESCAPED}\n  shift_invariance: holds; ", text)
+        self.assertIn(f"\n    case{ESCAPED}\n", text)
+
+    def test_color_lets_no_other_sequences_through(self):
+        for arguments in (("check", "--scheme", "none", "--details"), ("schemes",),
+                          ("schemes", "rope")):
+            result = subprocess.run([LOCUS, *arguments, "--color", "always", "--server",
+                                     self.server], capture_output=True, check=False, timeout=120)
+            plain = re.sub(rb"\x1b\[(0|1|2|32|33|1;31)m", b"", result.stdout)
+            self.assertLess(len(plain), len(result.stdout))
+            self.assertIn(r"\u001b[2J", self.check_plain(plain))
 
     def test_error_message(self):
         self.assertEqual(

@@ -330,7 +330,7 @@ class FailureTest(LoadTest):
         self.fails(1, "cannot reach 127.0.0.1:1: Connection refused", "--server", "127.0.0.1:1")
 
     def test_invalid_request_is_reported_once(self):
-        result = self.fails(1, r"\Alocus: INVALID_ARGUMENT: [^\n]*is 3[^\n]*\n\Z", "--server",
+        result = self.fails(2, r"\Alocus: --scheme: [^\n]*is 3[^\n]*\n\Z", "--server",
                             self.server, "--dim", "3")
         self.assertEqual(result.stdout, "")
 

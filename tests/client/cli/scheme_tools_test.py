@@ -1,4 +1,4 @@
-"""End-to-end tests of `locus schemes`, `hf-config`, `convert-layout` and `explain`.
+"""End-to-end tests of `locus schemes`, `hf-config` and `convert-layout`.
 
     scheme_tools_test.py LOCUS
 """
@@ -49,7 +49,9 @@ SCALINGS = (
 
 
 def run(*arguments):
-    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, timeout=120)
+    # COLUMNS is so large that no table is wrapped.
+    return subprocess.run([LOCUS, *arguments], capture_output=True, text=True, timeout=120,
+                          env={**os.environ, "COLUMNS": "1000"})
 
 
 def write_npy(path, shape, values, code):
@@ -187,7 +189,7 @@ class ReadConfigTest(ToolTest):
                                 ({"rope_scaling": {"type": "linear"}}, "factor is missing"),
                                 ({"rope_theta": "much"}, "rope_theta is not a number")):
             self.fails(pattern, "hf-config", "--hf-config", self.config(fields))
-        self.fails("--hf-config", "hf-config", "--hf-config", self.path("missing.json"))
+        self.fails("cannot read .*missing.json", "hf-config", self.path("missing.json"))
 
     def test_every_command_accepts_a_configuration_as_its_scheme(self):
         path = self.config({**LLAMA, "hidden_size": 32, "num_attention_heads": 4,
@@ -202,8 +204,58 @@ class ReadConfigTest(ToolTest):
             with self.subTest(command):
                 self.assertEqual(self.ok(*command, "--hf-config", path),
                                  self.ok(*command, *scheme))
+        # An argument that ends in .json is a configuration, too.
+        self.assertEqual(self.ok("encode", path), self.ok("encode", "--hf-config", path))
         # Without a command, the flag behaves like the hf-config command.
         self.assertEqual(self.ok("--hf-config", path), self.ok("hf-config", "--hf-config", path))
+
+    def test_sizes_come_from_the_configuration(self):
+        path = self.config({**LLAMA, "hidden_size": 32, "num_attention_heads": 4})
+        scheme = f"rope {{ {HALVES} }}"
+        found, _ = self.ok("encode", path)
+        self.assertEqual(found, "rope (dim 8 from config.json)\n\n"
+                         + self.ok("encode", scheme, "--dim", "8")[0])
+        found, _ = self.ok("attend", path, "--tokens", "a b c")
+        self.assertEqual(found, "rope (dim 8, 4 heads from config.json)\n\n" + self.ok(
+            "attend", scheme, "--tokens", "a b c", "--dim", "32", "--heads", "4")[0])
+        found, _ = self.ok("attend", path, "--tokens", "a b c", "--heads", "2")
+        self.assertEqual(found, "rope (dim 8 from config.json)\n\n" + self.ok(
+            "attend", scheme, "--tokens", "a b c", "--dim", "16", "--heads", "2")[0])
+        picture = self.path("p.svg")
+        found, _ = self.ok("plot", "waveforms", path, "--out", picture)
+        self.assertEqual(found, f"wrote {picture} (dim 8 from config.json)\n")
+        with open(picture, encoding="utf-8") as file:
+            by_configuration = file.read()
+        self.ok("plot", "waveforms", scheme, "--dim", "8", "--out", picture)
+        with open(picture, encoding="utf-8") as file:
+            self.assertEqual(file.read(), by_configuration)
+
+    def test_width_of_a_table_is_the_width_of_the_embeddings(self):
+        path = self.config({"model_type": "gpt2", "n_embd": 48, "n_head": 4, "n_positions": 16})
+        found, _ = self.ok("encode", path, "--positions", "0:2")
+        self.assertIn("learned (dim 48 from config.json)", found)
+        self.assertIn("table  float32 [2, 48]", found)
+
+    def test_heads_of_a_layer_keep_their_width(self):
+        path = self.config({**LLAMA, "hidden_size": 32, "num_attention_heads": 4})
+        write_npy(self.path("x.npy"), (2, 16), [0.5] * 32, "f")
+        found, _ = self.ok("attend", path, "--x", self.path("x.npy"), "--return-weights")
+        self.assertIn("attention  float32 [2, 2, 2]", found)
+        write_npy(self.path("x.npy"), (2, 12), [0.5] * 24, "f")
+        self.fails("--x: has width 12, which is no multiple of the head dimension 8 of config.json",
+                   "attend", path, "--x", self.path("x.npy"))
+
+    def test_json_contains_scheme_sizes_and_notes(self):
+        out, _ = self.ok("hf-config", self.config({**LLAMA, "rope_theta": 5e5, "rope_wobble": 1}),
+                         "--json")
+        document = json.loads(out)
+        self.assertEqual(document["file"], "config.json")
+        self.assertEqual(document["scheme"]["rope"]["base"], 500000)
+        self.assertIn("rope { base: 500000", document["scheme_text"])
+        self.assertEqual([document[name] for name in ("head_dim", "head_count", "embedding_dim",
+                                                      "trained_length")], [128, 32, 4096, 4096])
+        self.assertEqual(document["notes"], ["not understood: rope_wobble"])
+        self.fails("--dim needs a scheme", "hf-config", self.path("config.json"), "--dim", "4")
 
     def test_per_layer_schemes_need_enough_layers(self):
         path = self.config({**LLAMA, "model_type": "smollm3", "rope_theta": 1e4,
@@ -262,7 +314,7 @@ class WriteConfigTest(ToolTest):
     def test_schemes_without_a_configuration_are_rejected(self):
         for scheme in ("fire", "xpos", "alibi { slopes: 1 }", "alibi { rule: COURSE }",
                        "rope {} randomized {}", "rope {} layers {}", "rope { rotary_dim: 4 }"):
-            self.fails("--scheme", "hf-config", "--scheme", scheme)
+            self.fails("SCHEME: ", "hf-config", "--scheme", scheme)
 
 
 class ConvertLayoutTest(ToolTest):
@@ -344,122 +396,6 @@ class ConvertLayoutTest(ToolTest):
                                (("--to", "half-split", "--heads", "2", "--axis", "-3"), "--axis")):
             self.fails(pattern, "convert-layout", *flags, self.path("in.npy"), self.path("o.npy"))
         self.assertFalse(os.path.exists(self.path("o.npy")))
-
-
-class ExplainTest(ToolTest):
-    def explained(self, scheme, *flags):
-        return json.loads(self.ok("explain", "--scheme", scheme, "--json", *flags)[0])
-
-    def test_wavelengths_and_turns_of_a_rotation(self):
-        found = self.explained("rope { base: 100 linear { factor: 2 } }", "--dim", "4", "--trained",
-                               "50", "--target", "100")
-        for pair, w in zip(found["pairs"], (1, 0.1)):
-            self.assertAlmostEqual(pair["unscaled_frequency"], w, places=12)
-            self.assertAlmostEqual(pair["wavelength"], 4 * math.pi / w, places=9)
-            self.assertAlmostEqual(pair["trained_turns"], 50 * w / (2 * math.pi), places=12)
-            self.assertAlmostEqual(pair["target_turns"], 50 * w / (2 * math.pi), places=12)
-        self.assertEqual(found["never_completed"], [1])
-
-    def test_target_length_is_trained_length_times_factor(self):
-        for scaling in ("linear", "ntk", "proportional"):
-            found = self.explained(f"rope {{ {scaling} {{ factor: 4 }} }}", "--dim", "16",
-                                   "--trained", "512")
-            self.assertEqual((found["trained_length"], found["target_length"]), (512, 2048))
-
-    def test_ramp_does_not_depend_on_the_length_flags(self):
-        scheme = "rope { yarn { factor: 4 original_length: 4096 } }"
-        ramp = [pair["ramp"] for pair in self.explained(scheme, "--dim", "16")["pairs"]]
-        self.assertEqual(ramp, [0, 0, 0, 0.25, 0.5, 0.75, 1, 1])
-        for flags in (("--trained", "100"), ("--target", "5000"),
-                      ("--trained", "100", "--target", "150")):
-            found = self.explained(scheme, "--dim", "16", *flags)
-            self.assertEqual([pair["ramp"] for pair in found["pairs"]], ramp, flags)
-
-    def test_length_dependent_scalings_are_shown_at_the_target_length(self):
-        found = self.explained("rope { dynamic_ntk { factor: 4 max_position: 64 } }", "--dim", "16")
-        self.assertEqual(found["target_length"], 256)
-        base = 10000 * (4 * 256 / 64 - 3) ** (16 / 14)
-        for k, pair in enumerate(found["pairs"]):
-            self.assertAlmostEqual(pair["frequency"] * base ** (k / 8), 1, places=12)
-            self.assertAlmostEqual(pair["target_turns"],
-                                   256 * pair["frequency"] / (2 * math.pi), places=12)
-        found = self.explained("rope { longrope { factor: 32 original_length: 512 long_factors: 2 "
-                               "long_factors: 64 } }", "--dim", "4")
-        self.assertAlmostEqual(found["pairs"][1]["stretched"], 64, places=9)
-
-    def test_pairs_without_rotation_are_counted_separately(self):
-        text, _ = self.ok("explain", "--scheme", "rope { base: 10 proportional { share: 0.5 } }",
-                          "--dim", "8", "--trained", "4096")
-        self.assertIn("every pair that rotates completes a turn within 4096; 2 of 4 pairs do not "
-                      "rotate", text)
-
-    def test_configuration_sets_the_lengths(self):
-        path = self.config({**LLAMA, "max_position_embeddings": 131072,
-                            "rope_scaling": {"rope_type": "llama3", "factor": 8.0,
-                                             "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-                                             "original_max_position_embeddings": 8192}})
-        found = json.loads(self.ok("explain", "--hf-config", path, "--json")[0])
-        self.assertEqual((found["trained_length"], found["target_length"]), (8192, 131072))
-        path = self.config(LLAMA)
-        found = json.loads(self.ok("explain", "--hf-config", path, "--json")[0])
-        self.assertEqual((found["trained_length"], found["target_length"]), (4096, 4096))
-
-    def test_decay_per_pair_and_parameters_per_head(self):
-        found = self.explained("xpos", "--dim", "4")
-        for k, pair in enumerate(found["pairs"]):
-            self.assertAlmostEqual(pair["decay"], ((2 * k + 1.6) / 5.6) ** (1 / 512), places=14)
-        found = self.explained("kerple { p: 0.5 p: 1 a: 2 a: 3 }")
-        self.assertEqual((found["p"], found["a"]), ([0.5, 1], [2, 3]))
-        self.assertAlmostEqual(found["bias"][1][1], -math.log(4), places=12)
-        for scheme in ("fire", "sandwich"):
-            found = self.explained(scheme, "--heads", "2", "--length", "100")
-            self.assertEqual(found["distances"], [0, 1, 4, 16, 64, 99])
-            self.assertEqual([len(head) for head in found["bias"]], [6, 6])
-
-    def test_wavelengths_and_turns_of_a_table(self):
-        for layout, frequencies in (("INTERLEAVED", (1, 0.1)), ("HALVES", (1, 0.1)),
-                                    ("TENSOR2TENSOR", (1, 0.01))):
-            found = self.explained(f"sinusoidal {{ base: 100 layout: {layout} }}", "--dim", "4",
-                                   "--trained", "50", "--target", "200")
-            for pair, w in zip(found["pairs"], frequencies):
-                self.assertAlmostEqual(pair["frequency"], w, places=12)
-                self.assertAlmostEqual(pair["wavelength"], 2 * math.pi / w, places=9)
-                self.assertAlmostEqual(pair["trained_turns"], 50 * w / (2 * math.pi), places=12)
-                self.assertAlmostEqual(pair["target_turns"], 200 * w / (2 * math.pi), places=12)
-            self.assertEqual(found["never_completed"], [1])
-        text, _ = self.ok("explain", "--scheme", "sinusoidal", "--dim", "8", "--trained", "512")
-        self.assertIn("2 of 4 pairs (2 to 3) never complete a turn in training", text)
-        self.assertNotIn("attention factor", text)
-
-    def test_learned_table_length_and_policy(self):
-        found = self.explained("learned { max_length: 100 policy: WRAP }", "--dim", "4",
-                               "--trained", "60")
-        self.assertEqual(found, {"table_length": 100, "policy": "WRAP", "trained_length": 60,
-                                 "untrained_rows": 40})
-        text, _ = self.ok("explain", "--scheme", "learned { max_length: 300 }", "--dim", "4")
-        self.assertIn("300 rows", text)
-        self.assertIn("ERROR", text)
-
-    def test_slopes_and_buckets(self):
-        self.assertEqual(self.explained("alibi", "--heads", "4")["slopes"],
-                         [2.0 ** -2, 2.0 ** -4, 2.0 ** -6, 2.0 ** -8])
-        edges = self.explained("t5_bias { bidirectional: true }", "--heads", "2")["bucket_edges"]
-        self.assertEqual(edges, [*range(1, 9), 12, 16, 23, 32, 46, 64, 91])
-
-    def test_every_scheme_except_none_has_a_chart(self):
-        listed = json.loads(self.ok("schemes", "--json")[0])["schemes"]
-        acting = [scheme["name"] for scheme in listed
-                  if scheme["acts_on"] != "SCHEME_SITE_NOWHERE"]
-        self.assertGreaterEqual(len(acting), 9)
-        for scheme in acting:
-            for suffix in ("svg", "png"):
-                chart = self.path(f"chart.{suffix}")
-                self.ok("explain", "--scheme", scheme, "--plot", chart)
-                with open(chart, "rb") as file:
-                    start = file.read(200)
-                self.assertTrue(start.startswith(b"\x89PNG") if suffix == "png"
-                                else b"<svg" in start, scheme)
-        self.fails("none", "explain", "--scheme", "none")
 
 
 if __name__ == "__main__":

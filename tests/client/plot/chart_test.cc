@@ -2,13 +2,12 @@
 #include <limits>
 #include <set>
 
-#include "client/plot/heatmap.h"
 #include "client/plot/line_chart.h"
 #include "client/plot/png.h"
 #include "client/plot/svg.h"
-#include "client/plot/text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "tests/client/plot/scene_testing.h"
 
 namespace locus::client::plot {
 namespace {
@@ -34,49 +33,6 @@ LineChart Curves(int count) {
     chart.curves.push_back(std::move(curve));
   }
   return chart;
-}
-
-// Returns all shapes of one type.
-template <typename T>
-std::vector<T> All(const Scene& scene) {
-  std::vector<T> found;
-  for (const Shape& shape : scene.shapes) {
-    if (const T* each = std::get_if<T>(&shape)) found.push_back(*each);
-  }
-  return found;
-}
-
-struct Box {
-  double left, right, top, bottom;
-};
-
-Box BoxOf(const Text& text) {
-  const double width = TextWidth(text.text, text.size);
-  const double left = text.at.x - (text.anchor == Anchor::kStart    ? 0
-                                   : text.anchor == Anchor::kMiddle ? width / 2
-                                                                    : width);
-  return {left, left + width, text.at.y - 0.75 * text.size,
-          text.at.y + 0.2 * text.size};
-}
-
-// Expects that horizontal texts neither overlap nor exceed the scene.
-void ExpectNoOverlap(const Scene& scene) {
-  const std::vector<Text> texts = All<Text>(scene);
-  for (size_t i = 0; i < texts.size(); ++i) {
-    if (texts[i].degrees != 0 || texts[i].text.empty()) continue;
-    const Box a = BoxOf(texts[i]);
-    EXPECT_GE(a.left, 0) << texts[i].text;
-    EXPECT_LE(a.right, scene.width) << texts[i].text;
-    EXPECT_GE(a.top, 0) << texts[i].text;
-    EXPECT_LE(a.bottom, scene.height) << texts[i].text;
-    for (size_t j = 0; j < i; ++j) {
-      if (texts[j].degrees != 0 || texts[j].text.empty()) continue;
-      const Box b = BoxOf(texts[j]);
-      EXPECT_TRUE(a.right <= b.left || b.right <= a.left || a.bottom <= b.top ||
-                  b.bottom <= a.top)
-          << texts[i].text << " overlaps " << texts[j].text;
-    }
-  }
 }
 
 TEST(LineChartTest, NamesOfTenEqualCurvesDoNotOverlap) {
@@ -134,12 +90,6 @@ TEST(LineChartTest, DrawsEmptyCharts) {
   EXPECT_THAT(WriteSvg(DrawLineChart(chart)), Not(HasSubstr("nan")));
 }
 
-void ExpectFinite(const Scene& scene) {
-  const std::string svg = WriteSvg(scene);
-  EXPECT_THAT(svg, Not(HasSubstr("nan")));
-  EXPECT_THAT(svg, Not(HasSubstr("inf")));
-}
-
 TEST(LineChartTest, DrawsMeansThatDifferByRounding) {
   for (const double y : {1.0, -1e12, 1e-9}) {
     LineChart chart{.title = "t"};
@@ -183,108 +133,56 @@ TEST(LineChartTest, OmitsUndrawablePoints) {
   }
 }
 
-TEST(LineChartTest, WideIntervalsDoNotFlattenCurves) {
-  LineChart chart = Curves(2);
-  for (CurvePoint& point : chart.curves[1].points)
-    point = {point.x, 3, -90, 90};
+// The curves of Curves(2) differ by 0.001 and have intervals of 0.2.
+TEST(LineChartTest, AxisHoldsIntervalsThatAreWiderThanTheSpreadOfMeans) {
+  const LineChart chart = Curves(2);
+  double top = chart.height;
+  double bottom = 0;
+  int bands = 0;
   for (const Path& path : All<Path>(DrawLineChart(chart))) {
+    if (!path.closed || path.style.opacity != 0.13) continue;
+    ++bands;
     for (const Point& point : path.points) {
-      EXPECT_GE(point.y, 0);
-      EXPECT_LE(point.y, chart.height);
+      top = std::min(top, point.y);
+      bottom = std::max(bottom, point.y);
     }
   }
-}
-
-HeatmapGrid Words(std::vector<std::string> words) {
-  const auto count = static_cast<int64_t>(words.size());
-  return {.title = "attention",
-          .note = "a note",
-          .panels = {{.title = "head 0",
-                      .rows = count,
-                      .columns = count,
-                      .values = std::vector<double>(count * count, 0.25)}},
-          .range = Interval{0, 1},
-          .value_label = "weight",
-          .row_words = words,
-          .column_words = words};
-}
-
-TEST(HeatmapTest, WordsDoNotOverlap) {
-  ExpectNoOverlap(
-      DrawHeatmaps(Words({"the", "cat", "sat", "on", "the", "mat"})));
-  ExpectNoOverlap(
-      DrawHeatmaps(Words({"antidisestablishmentarianism", "is", "long"})));
-}
-
-TEST(HeatmapTest, SmallMultiplesDoNotOverlap) {
-  HeatmapGrid grid{.title = "bias",
-                   .panels_per_row = 4,
-                   .value_label = "bias",
-                   .row_label = "query",
-                   .column_label = "key"};
-  for (int i = 0; i < 8; ++i) {
-    grid.panels.push_back({.title = "head " + std::to_string(i),
-                           .rows = 64,
-                           .columns = 64,
-                           .values = std::vector<double>(64 * 64, i),
-                           .row_ends = {0, 63},
-                           .column_ends = {0, 63}});
+  EXPECT_EQ(bands, 2);
+  // Grid lines span the frame; the bands leave space above and below.
+  double frame_top = chart.height;
+  double frame_bottom = 0;
+  for (const Path& path : All<Path>(DrawLineChart(chart))) {
+    if (path.style.stroke != Color(Role::kQuiet)) continue;
+    for (const Point& point : path.points) {
+      frame_top = std::min(frame_top, point.y);
+      frame_bottom = std::max(frame_bottom, point.y);
+    }
   }
-  ExpectNoOverlap(DrawHeatmaps(grid));
+  EXPECT_GT(top, frame_top + 5);
+  EXPECT_LT(bottom, frame_bottom - 5);
+  EXPECT_GT(bottom - top, 0.6 * (frame_bottom - frame_top));
 }
 
-TEST(HeatmapTest, DivergingMapIsWhiteAtZero) {
-  const Scene scene =
-      DrawHeatmaps({.panels = {{.rows = 1, .columns = 3, .values = {-1, 0, 4}}},
-                    .map = ColorMap::kDiverging});
-  const Raster raster = All<Image>(scene).front().raster;
-  EXPECT_EQ(raster.pixels[1].color, (Rgb{247, 247, 247}));
-  EXPECT_EQ(raster.pixels[2].color, ColorAt(ColorMap::kDiverging, 1));
+TEST(LineChartTest, DrawsSeedsAsDots) {
+  LineChart chart = Curves(1);
+  chart.markers = false;
+  chart.curves[0].dots = {{64, 1.95}, {64, 5}, {128, kNan}};
+  std::vector<std::string> hovers;
+  const Scene scene = DrawLineChart(chart);
+  for (const Circle& circle : All<Circle>(scene)) {
+    hovers.push_back(circle.hover);
+    EXPECT_GT(circle.center.y, 0);
+  }
+  EXPECT_THAT(hovers, ::testing::ElementsAre("scheme 0 at 64: 1.95",
+                                             "scheme 0 at 64: 5"));
 }
 
-TEST(HeatmapTest, ValuesThatDifferByRoundingHaveSameColour) {
-  const Scene scene =
-      DrawHeatmaps({.panels = {{.rows = 1,
-                                .columns = 2,
-                                .values = {1, std::nextafter(1.0, 2.0)}}}});
-  const Raster raster = All<Image>(scene).front().raster;
-  EXPECT_EQ(raster.pixels[0].color, raster.pixels[1].color);
-}
-
-TEST(HeatmapTest, HidesHugeValues) {
-  const Scene scene = DrawHeatmaps(
-      {.panels = {{.rows = 1, .columns = 3, .values = {-1e308, 1e308, 1}}}});
-  EXPECT_TRUE(All<Image>(scene).front().raster.pixels[0].hidden);
-  ExpectFinite(scene);
-}
-
-TEST(HeatmapTest, HiddenCellsAreTransparent) {
-  const Scene scene = DrawHeatmaps(
-      {.panels = {{.rows = 1,
-                   .columns = 2,
-                   .values = {-std::numeric_limits<double>::infinity(), 1}}}});
-  const Raster raster = All<Image>(scene).front().raster;
-  EXPECT_TRUE(raster.pixels[0].hidden);
-  EXPECT_FALSE(raster.pixels[1].hidden);
-}
-
-TEST(HeatmapTest, ShrunkAveragesBlocks) {
-  const Heatmap small = Shrunk(
-      {.rows = 2, .columns = 4, .values = {1, 3, kNan, kNan, 1, 3, 8, kNan}},
-      2);
-  EXPECT_EQ(small.rows, 2);
-  EXPECT_EQ(small.columns, 2);
-  EXPECT_EQ(small.values[0], 2);
-  EXPECT_TRUE(std::isnan(small.values[1]));
-  EXPECT_EQ(small.values[3], 8);
-}
-
-TEST(HeatmapTest, LargeHeatmapsGiveSmallFiles) {
-  const HeatmapGrid grid{
-      .panels = {{.rows = 2048,
-                  .columns = 2048,
-                  .values = std::vector<double>(2048 * 2048, 0.5)}}};
-  EXPECT_LT(WriteSvg(DrawHeatmaps(grid)).size(), 100'000);
+TEST(LineChartTest, NamesOfSeveralReferencesDoNotOverlap) {
+  LineChart chart = Curves(2);
+  chart.references = {{2, "trained 2048"}, {2.001, "target 8192"}};
+  const Scene scene = DrawLineChart(chart);
+  ExpectNoOverlap(scene);
+  EXPECT_THAT(WriteSvg(scene), HasSubstr("target 8192"));
 }
 
 TEST(SvgTest, EscapesText) {

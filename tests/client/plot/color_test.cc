@@ -74,11 +74,29 @@ TEST(ColorMapTest, SequentialMapIsMonotonic) {
   }
 }
 
+// Zero is the end of the brightness scale that is nearest to the paper.
+TEST(ColorMapTest, DivergingMapIsMonotonicOnBothSides) {
+  for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+    const double sign = theme == Theme::kLight ? -1 : 1;
+    for (int i = 0; i < 50; ++i) {
+      for (const double side : {-1.0, 1.0}) {
+        const auto at = [&](int n) {
+          return sign * Luminance(ColorAt(ColorMap::kDiverging,
+                                          0.5 + side * n / 100.0, theme));
+        };
+        EXPECT_LT(at(i), at(i + 1)) << i << " " << side;
+      }
+    }
+  }
+}
+
 TEST(ColorMapTest, TextIsReadableOnEveryColour) {
-  for (const ColorMap map : {ColorMap::kSequential, ColorMap::kDiverging}) {
-    for (int i = 0; i <= 50; ++i) {
-      const Rgb color = ColorAt(map, i / 50.0);
-      EXPECT_GE(Contrast(color, ReadableOn(color)), 3.0) << i;
+  for (const Theme theme : {Theme::kLight, Theme::kDark}) {
+    for (const ColorMap map : {ColorMap::kSequential, ColorMap::kDiverging}) {
+      for (int i = 0; i <= 50; ++i) {
+        const Rgb color = ColorAt(map, i / 50.0, theme);
+        EXPECT_GE(Contrast(color, ReadableOn(color)), 3.0) << i;
+      }
     }
   }
 }

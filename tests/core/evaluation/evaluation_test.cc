@@ -110,8 +110,59 @@ TEST(EvaluationTest, RunsEveryTaskWithEveryScheme) {
       EXPECT_GE(row.ci_high, row.mean);
     }
     EXPECT_TRUE(metrics.count(summary->gates[0].metric) > 0);
-    EXPECT_THAT(summary->reason, Not(IsEmpty()));
+    EXPECT_THAT(summary->verdict.text, Not(IsEmpty()));
   }
+}
+
+TEST(EvaluationTest, TrainingCurvesHaveAtMost50PointsThatEndAtTheLastStep) {
+  for (const int64_t step_count : {12, 120}) {
+    EvaluationSettings settings = Tiny("copy");
+    std::get<TrainedSettings>(settings.mode).training.step_count = step_count;
+    const EvaluationJob job = MustCreate(settings);
+    ThreadPool pool(2);
+    Recorder recorder;
+    const auto summary = job.Run(pool, nullptr, recorder);
+    ASSERT_TRUE(summary.ok()) << summary.status();
+    ASSERT_FALSE(summary->training_curves.empty());
+    for (const TrainingCurve& curve : summary->training_curves) {
+      ASSERT_EQ(curve.steps.size(), std::min<size_t>(step_count, 50));
+      ASSERT_EQ(curve.losses.size(), curve.steps.size());
+      EXPECT_TRUE(std::is_sorted(curve.steps.begin(), curve.steps.end()));
+      EXPECT_EQ(curve.steps.back(), step_count);
+      // Untrained models guess one of 17 tokens.
+      EXPECT_NEAR(curve.losses.front(), std::log(17.0), 0.5);
+    }
+  }
+}
+
+TEST(EvaluationTest, AsksTheTrainedModels) {
+  EvaluationSettings settings = Tiny("ordering");
+  auto& trained = std::get<TrainedSettings>(settings.mode);
+  trained.training.step_count = 400;
+  trained.training.batch_size = 32;
+  trained.questions = {{0, 3, 5}, {5, 3, 0}};
+  settings.train_length = 4;
+  settings.eval_lengths = {4};
+  settings.seed_count = 2;
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  const TrainingSetting setting = TrainingSettingOf(settings);
+  const auto job = EvaluationJob::Create(
+      settings,
+      {{"sinusoidal", *MakeScheme(*FindScheme("sinusoidal"), {}, &setting)},
+       {"none", *MakeScheme(*FindScheme("none"), {}, &setting)}});
+  ASSERT_TRUE(job.ok()) << job.status();
+  ThreadPool pool(2);
+  Recorder recorder;
+  const auto summary = job->Run(pool, nullptr, recorder);
+  ASSERT_TRUE(summary.ok()) << summary.status();
+  const auto& answers = summary->ordering_answers;
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[0].values, (std::vector<int64_t>{0, 3, 5}));
+  EXPECT_EQ(answers[0].count, 2);
+  EXPECT_GT(answers[0].probability, 0.9);
+  EXPECT_LT(answers[2].probability, 0.1);
+  // Without positions both orders get the same answer.
+  EXPECT_NEAR(answers[1].probability, answers[3].probability, 1e-4);
 }
 
 // The first scheme has the same result as in the task `text`, and a scaling by
@@ -213,7 +264,7 @@ TEST(EvaluationTest, OrderingWithoutPositionsIsExactlyChance) {
     EXPECT_EQ(cell.metrics.at("balanced_accuracy"), 0.5)
         << cell.seed << " at " << cell.eval_length;
   }
-  EXPECT_EQ(summary->winner, "");
+  EXPECT_EQ(summary->verdict.kind, VerdictKind::kNotLearned);
   EXPECT_FALSE(summary->gates[0].passed);
 }
 
@@ -246,8 +297,8 @@ TEST(EvaluationTest, DeadlineReturnsAPartialSummary) {
       recorder);
   ASSERT_TRUE(summary.ok()) << summary.status();
   EXPECT_TRUE(summary->partial);
-  EXPECT_EQ(summary->winner, "");
-  EXPECT_EQ(summary->reason, "No winner: the evaluation is partial.");
+  EXPECT_EQ(summary->verdict.kind, VerdictKind::kPartial);
+  EXPECT_EQ(summary->verdict.text, "No winner: the evaluation is partial.");
   EXPECT_EQ(recorder.cells.size(), 3);
   // Two metrics in each of three cells.
   EXPECT_EQ(summary->rows.size(), 6);
@@ -301,7 +352,9 @@ TEST(EvaluationTest, RanksSchemesAsTheAlibiPaperDoes) {
     (cell.eval_length == 32 ? near : far)[cell.scheme_name] =
         cell.metrics.at("nll");
   }
-  EXPECT_EQ(summary->winner, "alibi");
+  EXPECT_EQ(summary->verdict.winner, "");
+  EXPECT_THAT(summary->verdict.text,
+              HasSubstr("Best of one seed, not a result: alibi with nll"));
   EXPECT_LT(far["alibi"], near["alibi"] + 0.1);
   EXPECT_LT(far["alibi"] + 0.1, far["t5_bias"]);
   EXPECT_LT(far["t5_bias"] + 0.2, far["rope"]);
@@ -428,6 +481,47 @@ TEST(SettingsTest, ErrorsNameTheField) {
               s.eval_lengths = {64};
             }),
             "train_length");
+}
+
+EvaluationSettings Ordering() {
+  EvaluationSettings settings;
+  TrainedSettings trained;
+  trained.task = "ordering";
+  settings.mode = trained;
+  return settings;
+}
+
+TEST(EvaluationSettingsTest, OrderingIsTrainedAtALengthThatSchemesLearn) {
+  EvaluationSettings settings = Ordering();
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  EXPECT_EQ(settings.train_length, 4);
+  EXPECT_THAT(settings.eval_lengths, ElementsAre(4, 5, 6, 8));
+  settings = Ordering();
+  settings.train_length = 32;
+  ASSERT_TRUE(FillDefaults(&settings).ok());
+  EXPECT_THAT(settings.eval_lengths, ElementsAre(32, 40, 48, 64));
+}
+
+TEST(EvaluationSettingsTest, ChecksQuestions) {
+  const auto check = [](std::vector<std::vector<int64_t>> questions,
+                        const char* task = "ordering") {
+    EvaluationSettings settings = Ordering();
+    std::get<TrainedSettings>(settings.mode).task = task;
+    std::get<TrainedSettings>(settings.mode).questions = std::move(questions);
+    const absl::Status status = FillDefaults(&settings);
+    return status.ok() ? "" : std::string(FieldOf(status));
+  };
+  EXPECT_EQ(check({{3, 1, 4, 2}, {0, 7}}), "");
+  EXPECT_EQ(check({{1, 2}, {1, 8}}), "trained.ordering.ask[1].values[1]");
+  EXPECT_EQ(check({{-1, 2}}), "trained.ordering.ask[0].values[0]");
+  EXPECT_EQ(check({{1}}), "trained.ordering.ask[0].values");
+  // Seven values and the query token make the longest of 8 tokens.
+  EXPECT_EQ(check({std::vector<int64_t>(7, 1)}), "");
+  EXPECT_EQ(check({std::vector<int64_t>(8, 1)}),
+            "trained.ordering.ask[0].values");
+  EXPECT_EQ(check(std::vector<std::vector<int64_t>>(17, {1, 2})),
+            "trained.ordering.ask");
+  EXPECT_EQ(check({{1, 2}}, "copy"), "trained.ordering.ask");
 }
 
 }  // namespace

@@ -194,5 +194,118 @@ TEST(FalsePromiseTest, CausalBiasIsNotCheckedForLaterKeys) {
   }
 }
 
+TEST(FalsePromiseTest, SmoothTableIsDetected) {
+  const auto result =
+      CheckWithPromisesOf("learned", "sinusoidal", "smoothness");
+  EXPECT_EQ(result.promise, Promise::Answer::kYes);
+  EXPECT_FALSE(result.as_promised);
+}
+
+TEST(FalsePromiseTest, OpenEndedBucketsAreDetected) {
+  EXPECT_FALSE(
+      CheckWithPromisesOf("t5_bias", "alibi", "open_endedness").as_promised);
+  EXPECT_FALSE(CheckWithPromisesOf("learned", "sinusoidal", "open_endedness")
+                   .as_promised);
+}
+
+TEST(FalsePromiseTest, UndeclaredRulesAreDetected) {
+  for (const char* const property :
+       {"smoothness", "length_independence", "open_endedness", "determinism"}) {
+    EXPECT_FALSE(CheckWithPromisesOf("rope", "none", property).as_promised)
+        << property;
+  }
+}
+
+template <typename Code>
+class CodeFormula final : public SchemeFormula {
+ public:
+  absl::StatusOr<CompiledScheme> Compile(
+      const Geometry& geometry) const override {
+    return std::make_unique<Code>(geometry.max_position + 1);
+  }
+};
+
+// A code that is divided by the length of the sequence past 256 positions.
+class StretchedCode final : public AdditiveCode {
+ public:
+  explicit StretchedCode(int64_t length) : length_(length) {}
+  void Row(int64_t position, absl::Span<double> row) const override {
+    const double stretch =
+        length_ > 256 ? static_cast<double>(length_) / 256 : 1;
+    for (double& value : row) {
+      value = std::sin(static_cast<double>(position) / stretch);
+    }
+  }
+
+ private:
+  const int64_t length_;
+};
+
+TEST(FalsePromiseTest, StretchedCodesAreNotLengthIndependent) {
+  const auto result =
+      Find(CheckFormula<CodeFormula<StretchedCode>>("sinusoidal"),
+           "length_independence");
+  EXPECT_EQ(result.promise, Promise::Answer::kYes);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_FALSE(result.as_promised);
+}
+
+// A code that changes by one unit in the last place with every row computed.
+class DriftingCode final : public AdditiveCode {
+ public:
+  explicit DriftingCode(int64_t) {}
+  void Row(int64_t position, absl::Span<double> row) const override {
+    drift_ += 0x1p-52;
+    for (double& value : row) {
+      value = 1.5 + 0.25 * std::sin(static_cast<double>(position)) + drift_;
+    }
+  }
+
+ private:
+  mutable double drift_ = 0;
+};
+
+TEST(FalsePromiseTest, CodeThatDependsOnEarlierCallsIsNotDeterministic) {
+  const auto result = Find(
+      CheckFormula<CodeFormula<DriftingCode>>("sinusoidal"), "determinism");
+  EXPECT_EQ(result.promise, Promise::Answer::kYes);
+  EXPECT_GT(result.measured, 0);
+  EXPECT_FALSE(result.as_promised);
+}
+
+// A bias that is NaN from distance 1000 on has no last distance of its own.
+class FarNanBias final : public ScoreBias {
+ public:
+  double At(int64_t, int64_t query, int64_t key) const override {
+    return query - key >= 1000 ? std::nan("")
+                               : -static_cast<double>(query - key);
+  }
+  bool is_bounded() const override { return false; }
+  bool is_causal() const override { return true; }
+};
+
+TEST(FalsePromiseTest, NanIsNoBiasOfItsOwn) {
+  EXPECT_FALSE(
+      Find(CheckFormula<BiasFormula<FarNanBias>>("alibi"), "open_endedness")
+          .as_promised);
+}
+
+// A tiny bias that is NaN for the third token must be measured, not skipped as
+// too small.
+class TinyNanBias final : public ScoreBias {
+ public:
+  double At(int64_t, int64_t query, int64_t key) const override {
+    return query - key == 2 ? std::nan("") : -1e-6 * (query - key);
+  }
+  bool is_bounded() const override { return false; }
+  bool is_causal() const override { return true; }
+};
+
+TEST(FalsePromiseTest, NanIsNotSkippedAsTooSmallABias) {
+  const auto result = Find(CheckFormula<BiasFormula<TinyNanBias>>("alibi"),
+                           "permutation_equivariance");
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+}
+
 }  // namespace
 }  // namespace locus

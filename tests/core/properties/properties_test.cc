@@ -84,7 +84,7 @@ class CountedBias final : public SchemeFormula {
   }
 };
 
-TEST(PropertiesCostTest, SchemeIsCompiledAtMostThirtyTimes) {
+TEST(PropertiesCostTest, SchemeIsCompiledAtMostFiftyTimes) {
   SchemeInfo info = *FindScheme("t5_bias");
   info.make =
       [](const Arguments&) -> absl::StatusOr<std::unique_ptr<SchemeFormula>> {
@@ -94,7 +94,7 @@ TEST(PropertiesCostTest, SchemeIsCompiledAtMostThirtyTimes) {
   EXPECT_TRUE(CheckProperties(**MakeScheme(info, {}), info.promises,
                               CancellationCheck())
                   .ok());
-  EXPECT_LE(CountedBias::count(), 30);
+  EXPECT_LE(CountedBias::count(), 50);
 }
 
 TEST(PropertiesCostTest, CancellationIsPolledBetweenChecks) {

@@ -153,5 +153,107 @@ TEST(DotProductCaseTest, ReportsKnownDotProducts) {
   EXPECT_FALSE(Has(Check("learned"), "worked_dot_products"));
 }
 
+TEST(SmoothnessCaseTest, SinusoidalStepsAreHalfTheDiameterAtMost) {
+  const auto result = CheckOne("sinusoidal", "smoothness");
+  EXPECT_EQ(result.verdict, Verdict::kHolds);
+  EXPECT_GT(result.measured, 0.1);
+  EXPECT_THAT(result.worked_case, HasSubstr("First 256 codes of positions"));
+}
+
+TEST(SmoothnessCaseTest, RowsOfATableAreIndependent) {
+  EXPECT_GT(CheckOne("learned", "smoothness").measured, 0.5);
+}
+
+TEST(SmoothnessCaseTest, TableOfSevenRowsIsNotRun) {
+  Arguments tiny;
+  tiny.Set("max_length", int64_t{7});
+  const auto result = CheckOne("learned", "smoothness", tiny);
+  EXPECT_EQ(result.verdict, Verdict::kUndefined);
+  EXPECT_THAT(result.worked_case, HasSubstr("only 7 positions"));
+}
+
+TEST(LengthIndependenceCaseTest, InterpolatedTablesDependOnTheLength) {
+  Arguments stretched;
+  stretched.Set("max_length", int64_t{100});
+  stretched.Set("policy", std::string("INTERPOLATE"));
+  const auto result = CheckOne("learned", "length_independence", stretched);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_EQ(result.promise, Promise::Answer::kNo);
+  EXPECT_TRUE(result.as_promised);
+}
+
+TEST(LengthIndependenceCaseTest, LongTablesAreStretchedToo) {
+  Arguments stretched;
+  stretched.Set("max_length", int64_t{5000});
+  stretched.Set("policy", std::string("INTERPOLATE"));
+  const auto result = CheckOne("learned", "length_independence", stretched);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_THAT(result.worked_case, HasSubstr("32 to 16384 tokens"));
+}
+
+TEST(LengthIndependenceCaseTest, DynamicScalingDependsOnTheLength) {
+  Arguments dynamic;
+  dynamic.Set("dynamic_ntk", true);
+  dynamic.Set("dynamic_ntk.factor", 4.0);
+  dynamic.Set("dynamic_ntk.max_position", int64_t{64});
+  const auto result = CheckOne("rope", "length_independence", dynamic);
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_EQ(result.promise, Promise::Answer::kNo);
+  EXPECT_EQ(CheckOne("rope", "length_independence").verdict, Verdict::kHolds);
+}
+
+TEST(OpenEndednessCaseTest, TableEndsUnlessRowsAreDrawn) {
+  for (const char* const policy :
+       {"ERROR", "CLAMP", "WRAP", "ZERO", "INTERPOLATE"}) {
+    SCOPED_TRACE(policy);
+    Arguments table;
+    table.Set("policy", std::string(policy));
+    const auto result = CheckOne("learned", "open_endedness", table);
+    EXPECT_EQ(result.verdict, Verdict::kFails);
+    EXPECT_EQ(result.promise, Promise::Answer::kNo);
+  }
+  Arguments drawn;
+  drawn.Set("policy", std::string("RANDOM"));
+  const auto result = CheckOne("learned", "open_endedness", drawn);
+  EXPECT_EQ(result.verdict, Verdict::kHolds);
+  EXPECT_EQ(result.promise, Promise::Answer::kYes);
+}
+
+TEST(OpenEndednessCaseTest, TablesBeyondTheLongestProbeEndToo) {
+  for (const char* const policy : {"CLAMP", "WRAP", "ZERO", "INTERPOLATE"}) {
+    SCOPED_TRACE(policy);
+    Arguments table;
+    table.Set("max_length", int64_t{1} << 21);
+    table.Set("policy", std::string(policy));
+    EXPECT_EQ(CheckOne("learned", "open_endedness", table).verdict,
+              Verdict::kFails);
+  }
+}
+
+TEST(OpenEndednessCaseTest, FarBucketsAreShared) {
+  const auto result = CheckOne("t5_bias", "open_endedness");
+  EXPECT_EQ(result.verdict, Verdict::kFails);
+  EXPECT_THAT(result.worked_case,
+              HasSubstr("longest sequence with a distinct last position has "
+                        "16 tokens"));
+}
+
+TEST(DeterminismCaseTest, NoBitOfAnySchemeChanges) {
+  for (const SchemeInfo& info : AllSchemes()) {
+    if (info.site == Site::kNone) continue;
+    EXPECT_EQ(CheckOne(info.name, "determinism").verdict, Verdict::kHolds)
+        << info.name;
+  }
+}
+
+TEST(CodeRuleCasesTest, NoCodeFollowsNoRule) {
+  for (const char* const property :
+       {"smoothness", "length_independence", "open_endedness", "determinism"}) {
+    const auto result = CheckOne("none", property);
+    EXPECT_EQ(result.verdict, Verdict::kUndefined) << property;
+    EXPECT_THAT(result.worked_case, HasSubstr("there is no code"));
+  }
+}
+
 }  // namespace
 }  // namespace locus

@@ -105,6 +105,40 @@ TEST(ParametersTest, ShortLengthsAndFewPairsKeepTheirPromises) {
   ExpectPromisesKept("rope", longrope);
 }
 
+TEST(ParametersTest, DecaysOfEverySpeedKeepTheirPromises) {
+  for (const double scale_base : {64.0, 512.0, 1e5}) {
+    SCOPED_TRACE(scale_base);
+    Arguments arguments;
+    arguments.Set("scale_base", scale_base);
+    ExpectPromisesKept("xpos", arguments);
+    arguments.Set("centre", int64_t{0});
+    EXPECT_EQ(CheckOne("xpos", "length_independence", arguments).promise,
+              Promise::Answer::kYes);
+    for (const char* const property :
+         {"length_independence", "open_endedness"}) {
+      EXPECT_TRUE(CheckOne("xpos", property, arguments).as_promised)
+          << property;
+    }
+  }
+  Arguments slow;
+  slow.Set("scale_base", 1e5);
+  EXPECT_EQ(CheckOne("xpos", "open_endedness", slow).verdict, Verdict::kHolds);
+  EXPECT_EQ(CheckOne("xpos", "open_endedness").verdict, Verdict::kFails);
+}
+
+TEST(ParametersTest, FastFrequenciesAreNotSmooth) {
+  for (const char* const scheme : {"sinusoidal", "rope", "xpos"}) {
+    for (const double base : {0.01, 1.0, 10.0, 500000.0}) {
+      SCOPED_TRACE(::testing::Message() << scheme << " " << base);
+      Arguments arguments;
+      arguments.Set("base", base);
+      const auto result = CheckOne(scheme, "smoothness", arguments);
+      EXPECT_TRUE(result.as_promised) << result.worked_case;
+      EXPECT_EQ(result.verdict, base < 1 ? Verdict::kFails : Verdict::kHolds);
+    }
+  }
+}
+
 TEST(ParametersTest, AttentionFactorBreaksNormPreservation) {
   Arguments arguments;
   arguments.Set("yarn", true);

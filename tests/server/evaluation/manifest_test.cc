@@ -43,9 +43,10 @@ TEST(ManifestTest, WritesKeysInOrder) {
   std::vector<std::string> keys;
   for (const auto& item : manifest.items()) keys.push_back(item.key());
   EXPECT_EQ(keys,
-            (std::vector<std::string>{"experiment", "date", "seeds", "versions",
-                                      "configuration", "results", "winner",
-                                      "reason", "partial"}));
+            (std::vector<std::string>{
+                "experiment", "date", "seeds", "versions", "configuration",
+                "results", "verdict", "winner", "reason", "partial",
+                "effective_lengths", "spreads", "training_curves"}));
   EXPECT_EQ(manifest["experiment"], "text");
   EXPECT_EQ(manifest["date"], "2026-11-16");
   EXPECT_EQ(manifest["versions"]["locus"], std::string(Version()));
@@ -76,7 +77,7 @@ TEST(ManifestTest, ConfigurationHasParametersOfSchemes) {
   for (const v1::Scheme* scheme : {&learned, &table}) {
     auto resolved = ResolveScheme(*scheme, &setting, "schemes[0]");
     ASSERT_TRUE(resolved.ok()) << resolved.status();
-    plan.schemes.push_back({"any", *std::move(resolved)});
+    plan.schemes.push_back({.name = "any", .resolved = *std::move(resolved)});
   }
   const Json schemes = Parsed(plan, {})["configuration"]["schemes"];
   EXPECT_EQ(schemes[0]["kind"], "learned");
@@ -114,9 +115,40 @@ TEST(ManifestTest, WritesNonFiniteNumbersAsStrings) {
   EXPECT_EQ(row["ci_high"], "Infinity");
 }
 
+TEST(ManifestTest, ContainsVerdictLengthsSpreadsCurvesAndAnswers) {
+  EvaluationSummary summary;
+  summary.verdict = {.kind = VerdictKind::kNoClearWinner,
+                     .text = "No clear winner.",
+                     .next_step = "More seeds."};
+  summary.effective_lengths.push_back({"rope", "nll", 64, 32, 128, 0.1});
+  summary.spreads.push_back(
+      {"rope", 128, "nll", 1, 2, 3, 4, 5, std::nullopt, 7});
+  summary.spreads.push_back({"rope", 128, "accuracy", 1, 1, 1, 1, 1, 0.5, 8});
+  summary.training_curves.push_back({"rope", 7, {10, 20}, {3, 2.5}});
+  summary.ordering_answers.push_back({"rope", {3, 1}, 0.25, 0.2, 0.3, 3});
+  const Json manifest = Parsed(TrainedPlan(), summary);
+  EXPECT_EQ(manifest["verdict"], Json::parse(R"({"winner": "",
+      "kind": "no_clear_winner", "text": "No clear winner.",
+      "next_step": "More seeds."})"));
+  EXPECT_EQ(manifest["reason"], "No clear winner. More seeds.");
+  EXPECT_EQ(manifest["effective_lengths"],
+            Json::parse(R"([{"scheme": "rope", "metric": "nll", "length": 64,
+      "ci_low": 32, "ci_high": 128, "threshold": 0.1}])"));
+  EXPECT_EQ(manifest["spreads"][0], Json::parse(R"({"scheme": "rope",
+      "eval_length": 128, "metric": "nll", "min": 1.0, "q25": 2.0,
+      "median": 3.0, "q75": 4.0, "max": 5.0, "share_above_95": null,
+      "worst_seed": 7})"));
+  EXPECT_EQ(manifest["spreads"][1]["share_above_95"], 0.5);
+  EXPECT_EQ(manifest["training_curves"], Json::parse(R"([{"scheme": "rope",
+      "seed": 7, "steps": [10, 20], "losses": [3.0, 2.5]}])"));
+  EXPECT_EQ(manifest["ordering_answers"], Json::parse(R"([{"scheme": "rope",
+      "values": [3, 1], "probability": 0.25, "ci_low": 0.2, "ci_high": 0.3,
+      "count": 3}])"));
+}
+
 TEST(ManifestTest, InvalidUtf8DoesNotThrow) {
   EvaluationSummary summary;
-  summary.reason = "\xff";
+  summary.verdict.text = "\xff";
   EXPECT_NO_THROW(MakeManifest(TrainedPlan(), summary, kNow));
 }
 

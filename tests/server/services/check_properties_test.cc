@@ -39,8 +39,8 @@ TEST(CheckPropertiesTest, ChecksOnlyRequestedSchemes) {
     ASSERT_TRUE(
         server.evaluation().CheckProperties(&context, request, &response).ok());
     ASSERT_EQ(response.results_size(), naive ? 5 : 2);
-    EXPECT_EQ(response.results(0).scheme_name(), "rope");
-    EXPECT_EQ(response.results(1).scheme_name(), "rope#2");
+    EXPECT_EQ(response.results(0).scheme_name(), "rope base=10000");
+    EXPECT_EQ(response.results(1).scheme_name(), "rope base=500");
   }
 }
 

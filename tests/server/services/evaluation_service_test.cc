@@ -45,6 +45,9 @@ TEST(EvaluationTest, StreamsProgressCellsAndSummary) {
   EXPECT_EQ(summary.differences(0).baseline_name(), "none");
   EXPECT_TRUE(summary.gates(0).passed());
   EXPECT_EQ(summary.winner(), "rope");
+  EXPECT_EQ(summary.verdict().kind(), v1::VERDICT_KIND_WINNER);
+  EXPECT_EQ(summary.verdict().winner(), "rope");
+  EXPECT_EQ(summary.verdict().text(), summary.reason());
   EXPECT_FALSE(summary.partial());
   const auto manifest = nlohmann::json::parse(summary.manifest_json());
   EXPECT_EQ(manifest["experiment"], "pattern");
@@ -171,11 +174,11 @@ TEST(EvaluationTest, FillsInDefaultsOfSchemes) {
       nlohmann::json::parse(result.summary().manifest_json())["configuration"];
   const auto& schemes = configuration["schemes"];
   ASSERT_EQ(schemes.size(), 3u);
-  EXPECT_EQ(schemes[0]["name"], "learned");
+  EXPECT_EQ(schemes[0]["name"], "learned policy=CLAMP");
   EXPECT_EQ(schemes[0]["parameters"]["max_length"], 48);
   EXPECT_EQ(schemes[0]["parameters"]["policy"], "CLAMP");
   EXPECT_EQ(schemes[1]["name"], "rope");
-  EXPECT_EQ(schemes[2]["name"], "learned#2");
+  EXPECT_EQ(schemes[2]["name"], "learned policy=WRAP");
   EXPECT_EQ(schemes[2]["kind"], "learned");
   EXPECT_EQ(schemes[2]["parameters"]["policy"], "WRAP");
 }

@@ -119,6 +119,16 @@ TEST(EvaluationPartsTest, MergesTrainedEvaluations) {
   ExpectSameInParts(request);
 }
 
+TEST(EvaluationPartsTest, MergesCurvesAnswersAndVerdicts) {
+  auto request = SmallTrained();
+  auto* question = request.mutable_trained()->mutable_ordering()->add_ask();
+  for (const int64_t value : {3, 1, 2}) question->add_values(value);
+  request.add_schemes()->mutable_rope();
+  request.add_schemes()->mutable_rope()->set_base(100);
+  request.mutable_schemes(1)->set_label("short");
+  ExpectSameInParts(request);
+}
+
 TEST(EvaluationPartsTest, SplitsRetrofitBySeedsOnly) {
   auto request = SmallTrained();
   request.mutable_trained()->mutable_retrofit();
@@ -135,7 +145,8 @@ TEST(EvaluationPartsTest, PartsUseTheSchemeNamesOfTheWholeEvaluation) {
   const auto parts = SplitEvaluation(request);
   ASSERT_TRUE(parts.ok()) << parts.status();
   ASSERT_EQ(parts->size(), 4u);
-  EXPECT_EQ((*parts)[1].cells[0].scheme_name(), "rope#2");
+  EXPECT_EQ((*parts)[0].cells[0].scheme_name(), "rope base=10000");
+  EXPECT_EQ((*parts)[1].cells[0].scheme_name(), "rope base=100");
   EXPECT_EQ((*parts)[1].request.schemes_size(), 1);
   EXPECT_EQ((*parts)[1].request.seed_count(), 1);
   // Seeds wrap around at 2^64.

@@ -41,18 +41,67 @@ v1::RotationEncoding ScaledRotation() {
   return rotation;
 }
 
+std::string Explained(const RotationFacts& facts) {
+  return ExplainRotation(facts, JudgeAngles(facts));
+}
+
 TEST(ExplanationTest, ShowsTheNumbersOfTheResponse) {
   const RotationFacts facts = FactsOf(ScaledRotation());
   EXPECT_DOUBLE_EQ(facts.Wavelength(0), 10);
   EXPECT_DOUBLE_EQ(facts.Stretch(2), 4);
-  const auto json = RotationJson(facts);
+  const auto json = RotationJson(facts, JudgeAngles(facts));
   EXPECT_EQ(json["never_completed"].dump(), "[2]");
   EXPECT_EQ(json["pairs"][1]["ramp"], 0.5);
   EXPECT_EQ(json["pairs"][0]["trained_turns"], 10);
   EXPECT_DOUBLE_EQ(json["pairs"][0]["target_turns"], 40);
-  const std::string text = ExplainRotation(facts);
+  const std::string text = Explained(facts);
   EXPECT_THAT(text, HasSubstr("RAMP"));
-  EXPECT_THAT(text, HasSubstr("1 of 3 pairs (2) never complete a turn"));
+  EXPECT_THAT(text, HasSubstr("IN 100  IN 400  ANGLES"));
+}
+
+TEST(ExplanationTest, VerdictOfAScalingThatReachesItsTarget) {
+  const RotationFacts facts = FactsOf(ScaledRotation());
+  const std::string text = Explained(facts);
+  EXPECT_THAT(text, HasSubstr("Verdict: safe at 400 tokens."));
+  EXPECT_THAT(text,
+              HasSubstr("Safe up to 400 tokens, 4 times the trained 100"));
+  EXPECT_THAT(text, HasSubstr("- 2 of 3 pairs (0 to 1) complete a turn"));
+  EXPECT_THAT(text, HasSubstr("- 1 of 3 pairs (2) completes no turn in "
+                              "training; stretched by 4, it stays"));
+  const auto json = RotationJson(facts, JudgeAngles(facts));
+  EXPECT_EQ(json["verdict"]["safe"], true);
+  EXPECT_EQ(json["verdict"]["safe_length"], 400);
+  EXPECT_EQ(json["pairs"][0]["angles"], "full_turn");
+  EXPECT_TRUE(json["pairs"][0]["safe_length"].is_null());
+  EXPECT_EQ(json["pairs"][2]["angles"], "within");
+}
+
+TEST(ExplanationTest, VerdictOfAScalingThatFallsShortOfItsTarget) {
+  v1::RotationEncoding rotation = ScaledRotation();
+  rotation.set_target_length(800);
+  for (double& turns : *rotation.mutable_target_turns()) turns *= 2;
+  const RotationFacts facts = FactsOf(rotation);
+  const std::string text = Explained(facts);
+  EXPECT_THAT(text, HasSubstr("Verdict: not safe at 800 tokens. 1 of 3 pairs "
+                              "(2) reaches 2 times its trained"));
+  EXPECT_THAT(text, HasSubstr("- Safe up to 400 tokens"));
+  EXPECT_THAT(text, HasSubstr("the target is 8 times"));
+  EXPECT_THAT(text, HasSubstr("new, 2\xc3\x97"));
+  const auto json = RotationJson(facts, JudgeAngles(facts));
+  EXPECT_EQ(json["verdict"]["safe"], false);
+  EXPECT_EQ(json["verdict"]["beyond"].dump(), "[2]");
+  EXPECT_EQ(json["pairs"][2]["angles"], "beyond");
+}
+
+TEST(ExplanationTest, PrintsLengthsAndWavelengthsAsIntegers) {
+  v1::RotationEncoding rotation = ScaledRotation();
+  rotation.set_original_length(8192);
+  rotation.set_target_length(131072);
+  rotation.set_frequencies(2, kTurn / 20473564);
+  const std::string text = Explained(FactsOf(rotation));
+  EXPECT_THAT(text, AllOf(HasSubstr("IN 8192"), HasSubstr("IN 131072"),
+                          HasSubstr(" 20473564 ")));
+  EXPECT_THAT(text, Not(HasSubstr("e+")));
 }
 
 TEST(ExplanationTest, PrefersFrequenciesOfTheTargetLength) {
@@ -74,8 +123,11 @@ TEST(ExplanationTest, AsksForAnUnknownTrainedLength) {
   plain.add_frequencies(1);
   plain.set_attention_factor(1);
   const RotationFacts facts = FactsOf(plain);
-  const std::string text = ExplainRotation(facts);
+  const std::string text = Explained(facts);
+  EXPECT_THAT(text, HasSubstr("No verdict: "));
   EXPECT_THAT(text, HasSubstr("--trained"));
+  EXPECT_FALSE(
+      RotationJson(facts, JudgeAngles(facts))["verdict"].contains("safe"));
   EXPECT_THAT(text, Not(HasSubstr("RAMP")));
   EXPECT_THAT(facts.unfinished, IsEmpty());
   EXPECT_EQ(facts.Stretch(0), 1);
@@ -93,14 +145,13 @@ TEST(ExplanationTest, CountsPairsThatDoNotRotateSeparately) {
   rotation.set_attention_factor(1);
   rotation.set_original_length(100);
   rotation.set_target_length(100);
-  const std::string text = ExplainRotation(FactsOf(rotation));
-  EXPECT_THAT(text, HasSubstr("does not rotate\n"));
-  EXPECT_THAT(
-      text, HasSubstr("every pair that rotates completes a turn within 100; 1 "
-                      "of 2 pairs do not rotate\n"));
+  const std::string text = Explained(FactsOf(rotation));
+  EXPECT_THAT(text, HasSubstr("not rotated\n"));
+  EXPECT_THAT(text, HasSubstr("- 1 of 2 pairs (0) completes a turn"));
+  EXPECT_THAT(text, HasSubstr("- 1 of 2 pairs (1) does not rotate"));
+  EXPECT_THAT(text, HasSubstr("No length reaches new angles"));
   rotation.set_frequencies(0, 0);
-  EXPECT_THAT(ExplainRotation(FactsOf(rotation)),
-              HasSubstr("no pair rotates; 2 of 2 pairs do not rotate\n"));
+  EXPECT_THAT(Explained(FactsOf(rotation)), HasSubstr("No pair rotates."));
 }
 
 TEST(ExplanationTest, ShowsTheDecayOfEachPair) {
@@ -108,8 +159,15 @@ TEST(ExplanationTest, ShowsTheDecayOfEachPair) {
   rotation.add_frequencies(1);
   rotation.add_decays(std::exp2(-1.0 / 64));
   rotation.set_attention_factor(1);
-  EXPECT_THAT(ExplainRotation(FactsOf(rotation)),
+  EXPECT_THAT(Explained(FactsOf(rotation)),
               AllOf(HasSubstr("HALVES EVERY"), HasSubstr(" 64")));
+  rotation.set_original_length(128);
+  rotation.set_target_length(128);
+  rotation.add_original_turns(128 / kTurn);
+  rotation.add_target_turns(128 / kTurn);
+  EXPECT_THAT(Explained(FactsOf(rotation)),
+              HasSubstr("over 128 positions, the contribution of a pair "
+                        "shrinks to\n  between 0.25 and 0.25"));
 }
 
 TEST(ExplanationTest, SinusoidalTablesHaveTurnsButNoScaling) {
@@ -120,10 +178,12 @@ TEST(ExplanationTest, SinusoidalTablesHaveTurnsButNoScaling) {
   EXPECT_DOUBLE_EQ(facts.trained_turns[0], 10);
   EXPECT_DOUBLE_EQ(facts.target_turns[1], 2);
   EXPECT_THAT(facts.unfinished, ElementsAre(1));
-  const std::string text = ExplainRotation(facts);
+  const std::string text = Explained(facts);
+  EXPECT_THAT(text,
+              HasSubstr("Verdict: not safe at 400 tokens. Safe up to 100"));
   EXPECT_THAT(text, HasSubstr("values that were never trained"));
   EXPECT_THAT(text, Not(HasSubstr("attention factor")));
-  EXPECT_THAT(text, Not(HasSubstr("STRETCHED")));
+  EXPECT_THAT(text, Not(HasSubstr("STRETCH")));
   EXPECT_EQ(RotationChart(facts, "").curves.size(), 1);
 }
 
@@ -132,9 +192,28 @@ TEST(ExplanationTest, ShowsTheUntrainedRowsOfATable) {
   EXPECT_THAT(ExplainTable(facts), HasSubstr("--trained"));
   facts.trained_length = 60;
   EXPECT_EQ(facts.UntrainedRows(), 40);
-  EXPECT_THAT(ExplainTable(facts), HasSubstr("the last 40 rows"));
+  EXPECT_EQ(facts.SafeLength(), 60);
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("The last 40 rows"));
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("Verdict: safe up to 60 tokens"));
+  EXPECT_EQ(TableJson(facts)["verdict"]["safe_length"], 60);
   facts.trained_length = 100;
-  EXPECT_THAT(ExplainTable(facts), HasSubstr("training reaches every row"));
+  EXPECT_THAT(ExplainTable(facts), HasSubstr("Training reaches every row"));
+  facts.trained_length = 1000;
+  EXPECT_EQ(facts.SafeLength(), 100);
+}
+
+TEST(ExplanationTest, SaysWhatEachPolicyDoesPastTheTable) {
+  const auto last = [](const char* policy) {
+    return TableVerdictSentences({.table_length = 100, .policy = policy})
+        .back();
+  };
+  EXPECT_THAT(last("ERROR"), HasSubstr("longer than 100 tokens are rejected"));
+  EXPECT_THAT(last("CLAMP"), HasSubstr("share the last row"));
+  EXPECT_THAT(last("WRAP"), HasSubstr("100 apart look the same"));
+  EXPECT_THAT(last("ZERO"), HasSubstr("no code"));
+  EXPECT_THAT(last("RANDOM"), HasSubstr("never trained"));
+  EXPECT_THAT(last("INTERPOLATE"), HasSubstr("stretch the table"));
+  EXPECT_THAT(last("OTHER"), HasSubstr("the policy OTHER"));
 }
 
 // A bias of two heads for three keys, nearest last.
@@ -173,6 +252,25 @@ TEST(ExplanationTest, ShowsTheParametersOfEachHead) {
   p->add_values(0.75);
   EXPECT_THAT(*ExplainBias(bias), HasSubstr("1     0.75\n"));
   EXPECT_EQ((*BiasJson(bias))["p"].dump(), "[0.25,0.75]");
+}
+
+TEST(ExplanationTest, BiasVerdictNamesTheHeadsAndTheLargestChange) {
+  BiasVerdict verdict{.trained_length = 10, .target_length = 20};
+  EXPECT_THAT(
+      BiasVerdictSentences(verdict, "Distant keys fade."),
+      ElementsAre("Verdict: past the trained length, distant keys fade.",
+                  HasSubstr("--trained")));
+  verdict.heads = {{-9, 0, -19, 0}, {-90, 0, -190, 0}, {-1, 1, -1, 1}};
+  verdict.below = {0, 1};
+  verdict.within = {2};
+  const auto sentences = BiasVerdictSentences(verdict, "Distant keys fade.");
+  ASSERT_EQ(sentences.size(), 3);
+  EXPECT_THAT(sentences[1], HasSubstr("1 of 3 heads (2) stays within"));
+  EXPECT_THAT(sentences[2], HasSubstr("2 of 3 heads (0 to 1) fall below"));
+  EXPECT_THAT(sentences[2], HasSubstr("head 1 from -90 to -190"));
+  const auto json = BiasVerdictJson(verdict, "Distant keys fade.");
+  EXPECT_EQ(json["heads_below"].dump(), "[0,1]");
+  EXPECT_EQ(json["beyond_training"], "Distant keys fade.");
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "client/cli/render/property_table.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "client/cli/support/text_layout.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -39,27 +42,60 @@ v1::CheckPropertiesResponse Response(bool broken) {
   return response;
 }
 
-TEST(PropertyTableTest, ShowsVerdictsAndDeclarations) {
-  EXPECT_EQ(FormatProperties(Response(false), {}),
-            R"(SCHEME  PROPERTY      VERDICT  MEASURED  ALLOWED  PROMISED
-rope    linear_shift  -        -         -        -
-        uniqueness    fails    0.25      1e-06    no
+TEST(PropertyTableTest, IsOneMatrix) {
+  EXPECT_EQ(FormatProperties(Response(false), {.width = 80}),
+            R"(         linear         uniqueness     smoothness
+         shift
+rope                    –
+naive encodings, for comparison:
+one_hot                                –
 
-Naive encodings, for comparison:
+✓ holds as promised, – does not hold (not promised), ✗ broken promise, blank:
+not defined for the scheme. --details shows the numbers.
 
-ENCODING  PROPERTY    VERDICT  MEASURED  ALLOWED  PROMISED
-one_hot   smoothness  fails    0.25      1e-06    no
-
-All 3 are as promised.
+All 3 verdicts are as promised.
 )");
   EXPECT_EQ(BrokenPromises(Response(false)), 0);
 }
 
-TEST(PropertyTableTest, MarksVerdictsThatDifferFromTheDeclaration) {
-  const std::string text = FormatProperties(Response(true), {});
-  EXPECT_THAT(text, HasSubstr("yes       <== PROMISE BROKEN"));
-  EXPECT_THAT(text, HasSubstr("1 of 3 PROMISES BROKEN: rope uniqueness\n"));
+TEST(PropertyTableTest, MarksBrokenPromises) {
+  const std::string text = FormatProperties(Response(true), {.width = 80});
+  EXPECT_THAT(text, HasSubstr("rope                    ✗\n"));
+  EXPECT_THAT(text, HasSubstr("1 of 3 verdicts break a promise:\n"
+                              "  rope, uniqueness: does not hold, but is "
+                              "promised; measured 0.25, allowed 1e-06\n"));
   EXPECT_EQ(BrokenPromises(Response(true)), 1);
+}
+
+TEST(PropertyTableTest, MarksAPropertyThatHoldsAgainstItsDeclaration) {
+  v1::CheckPropertiesResponse response;
+  v1::SchemeProperties* scheme = response.add_results();
+  scheme->set_scheme_name("rope");
+  Add(scheme, "uniqueness", v1::PROPERTY_VERDICT_HOLDS, v1::PROMISE_ANSWER_NO,
+      false);
+  EXPECT_THAT(FormatProperties(response, {.width = 80}),
+              HasSubstr("rope, uniqueness: holds, but is declared not to;"));
+}
+
+TEST(PropertyTableTest, AnyNumberOfPropertiesFitsTheWidth) {
+  v1::CheckPropertiesResponse response;
+  v1::SchemeProperties* scheme = response.add_results();
+  scheme->set_scheme_name("sinusoidal");
+  for (int i = 0; i < 40; ++i) {
+    Add(scheme, absl::StrCat("permutation_equivariance_", i),
+        v1::PROPERTY_VERDICT_HOLDS, v1::PROMISE_ANSWER_YES, true);
+    const std::string text = FormatProperties(response, {.width = 80});
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      EXPECT_LE(DisplayWidth(line), 80) << line;
+    }
+    // Every property has a column.
+    size_t marks = 0;
+    for (size_t at = text.find("✓"); at != text.npos;
+         at = text.find("✓", at + 1)) {
+      ++marks;
+    }
+    EXPECT_EQ(marks, i + 2u);  // one of them in the legend
+  }
 }
 
 TEST(PropertyTableTest, EscapesNames) {
@@ -70,17 +106,22 @@ TEST(PropertyTableTest, EscapesNames) {
       v1::PROMISE_ANSWER_YES, false)
       ->set_worked_case("a\u009bb\nc");
   const std::string text = FormatProperties(response, {.details = true});
-  EXPECT_THAT(text,
-              HasSubstr("\nro\\u001b[2Jpe\\u000anone  unique\\u202eness  "));
-  EXPECT_THAT(text, HasSubstr("\nro\\u001b[2Jpe\\u000anone, unique\\u202eness: "
-                              "fails\n  a\\u009bb\\u000ac\n"));
-  EXPECT_THAT(text, HasSubstr("PROMISES BROKEN: ro\\u001b[2Jpe\\u000anone "
-                              "unique\\u202eness\n"));
+  EXPECT_THAT(text, HasSubstr("\nro\\u001b[2Jpe\\u000anone\n"
+                              "  unique\\u202eness: does not hold"));
+  EXPECT_THAT(text, HasSubstr("\n    a\\u009bb\\u000ac\n"));
+  EXPECT_THAT(text, HasSubstr("\n  ro\\u001b[2Jpe\\u000anone, "
+                              "unique\\u202eness: "));
+  EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
-TEST(PropertyTableTest, DetailsShowTheWorkedCases) {
+TEST(PropertyTableTest, DetailsShowNumbersAndWorkedCases) {
   EXPECT_THAT(FormatProperties(Response(false), {.details = true}),
-              HasSubstr("rope, uniqueness: fails\n  the worked case\n"));
+              HasSubstr("\nrope\n"
+                        "  linear_shift: not defined\n"
+                        "    the worked case\n"
+                        "  uniqueness: does not hold (not promised); measured "
+                        "0.25, allowed 1e-06\n"
+                        "    the worked case\n"));
   EXPECT_THAT(FormatProperties(Response(false), {}),
               Not(HasSubstr("the worked case")));
 }

@@ -96,15 +96,21 @@ TEST(TableTest, SupportsEmptyAndScalarTensors) {
               HasSubstr("2.5000"));
 }
 
-TEST(TableTest, AlignsColumns) {
-  EXPECT_EQ(FormatRows({{"a", "b"}, {"long", "c"}, {}}),
-            "a     b\nlong  c\n\n");
+TEST(TableTest, LongLabelsAreCut) {
+  const auto word = [](int64_t) { return "incomprehensibilities"; };
+  EXPECT_THAT(FormatTensor({.title = "x", .column_label = word}, Ramp({1}, 1)),
+              HasSubstr("  incomprehensibi\u2026\n"));
 }
 
 TEST(TableTest, AbbreviatesLongLists) {
   EXPECT_EQ(FormatList("f", {1, 0.5}), "f  1, 0.5\n");
   EXPECT_THAT(FormatList("f", std::vector<double>(100, 1)),
               HasSubstr("1, ..., 1"));
+}
+
+TEST(TableTest, WrapsLists) {
+  EXPECT_EQ(FormatList("slopes", {0.5, 0.25, 0.125}, 20),
+            "slopes  0.5, 0.25,\n        0.125\n");
 }
 
 }  // namespace

@@ -73,5 +73,21 @@ TEST(EvaluationRequestTest, AcceptsACorpusForTextAndRetrofitOnly) {
   EXPECT_EQ(retrofit->trained().retrofit().corpus(), "some text");
 }
 
+TEST(EvaluationRequestTest, ReadsQuestions) {
+  const auto request = MakeEvaluationRequest(
+      {.task = "ordering", .questions = {"3,1,4,2", "1,2"}});
+  ASSERT_TRUE(request.ok()) << request.status();
+  ASSERT_EQ(request->trained().ordering().ask_size(), 2);
+  EXPECT_THAT(request->trained().ordering().ask(0).values(),
+              ::testing::ElementsAre(3, 1, 4, 2));
+}
+
+TEST(EvaluationRequestTest, RejectsZeroInsteadOfUsingTheDefault) {
+  const auto request = MakeEvaluationRequest({.step_count = 0});
+  EXPECT_EQ(std::string(request.status().message()),
+            "--steps: is 0; must be at least 1");
+  EXPECT_EQ(ExitCode(request.status()), 2);
+}
+
 }  // namespace
 }  // namespace locus::client

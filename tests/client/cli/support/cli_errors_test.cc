@@ -43,16 +43,47 @@ TEST(CliErrorsTest, AddsTheFieldUnlessTheMessageContainsIt) {
             "INVALID_ARGUMENT: is 7 (field dim)");
 }
 
-TEST(CliErrorsTest, NamesTheFlagOfTheField) {
-  const FlagHints hints = {{"dim", "--dim"}, {"input", "--input"}};
-  EXPECT_EQ(ErrorLine(WithFlagHint(Violation("dim: is 7", "dim"), hints)),
-            "INVALID_ARGUMENT: dim: is 7 (set it with --dim)");
-  EXPECT_EQ(ErrorLine(WithFlagHint(Violation("input.shape: x", "input.shape"),
-                                   hints)),
-            "INVALID_ARGUMENT: input.shape: x (set it with --input)");
+TEST(CliErrorsTest, NamesTheFlagInsteadOfTheField) {
+  const FlagHints hints = {{"dim", "--dim"},
+                           {"input", "--input"},
+                           {"options.causal", "--causal"},
+                           {"scheme", "scheme"}};
+  const auto line = [&](const std::string& message, const std::string& field) {
+    return ErrorLine(WithFlagHint(Violation(message, field), hints));
+  };
+  EXPECT_EQ(line("dim: is 7", "dim"), "--dim: is 7");
+  EXPECT_EQ(line("is 7", "dim"), "--dim: is 7");
+  EXPECT_EQ(line("input.shape: is [2]", "input.shape"),
+            "--input: shape: is [2]");
+  EXPECT_EQ(line("scheme.xpos.base: is -1", "scheme.xpos.base"),
+            "scheme: xpos.base: is -1");
+  EXPECT_EQ(line("dimension: x", "dimension"),
+            "INVALID_ARGUMENT: dimension: x");
+}
+
+TEST(CliErrorsTest, ReplacesOtherFieldsInTheMessage) {
+  const FlagHints hints = {{"scheme", "scheme"},
+                           {"options.causal", "--causal"}};
   EXPECT_EQ(
-      ErrorLine(WithFlagHint(Violation("dimension: x", "dimension"), hints)),
-      "INVALID_ARGUMENT: dimension: x");
+      ErrorLine(WithFlagHint(
+          Violation("scheme.a.b: needs options.causal, not options.causals",
+                    "scheme.a.b"),
+          hints)),
+      "scheme: a.b: needs --causal, not options.causals");
+}
+
+TEST(CliErrorsTest, WrongFlagsAreUsageErrors) {
+  const FlagHints hints = {{"dim", "--dim"}};
+  EXPECT_EQ(ExitCode(WithFlagHint(Violation("dim: is 7", "dim"), hints)), 2);
+  EXPECT_EQ(ExitCode(WithFlagHint(Violation("x: is 7", "x"), hints)), 1);
+}
+
+TEST(CliErrorsTest, KeepsTheExcerptOfAnError) {
+  const absl::Status status =
+      WithExcerpt(absl::InvalidArgumentError("wrong"), "  text\n  ^\n");
+  EXPECT_EQ(ErrorExcerpt(AsUsage(status, "--q")), "  text\n  ^\n");
+  EXPECT_EQ(ErrorLine(AsUsage(status, "--q")), "--q: wrong");
+  EXPECT_EQ(ErrorExcerpt(UsageError("wrong")), "");
 }
 
 TEST(CliErrorsTest, RemovesNewlines) {

@@ -1,4 +1,5 @@
-// Tests of summaries: rows, paired differences, gates and winners.
+// Tests of summaries: rows, paired differences, gates, patterns, curves and
+// answers. verdict_test.cc tests the verdicts of trained models.
 #include "core/evaluation/summary/summary.h"
 
 #include <string>
@@ -7,52 +8,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/evaluation/summary/cells.h"
+
 namespace locus {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-constexpr LearnedCriterion kAccuracy{.metric = "accuracy", .threshold = 0.9};
-constexpr LearnedCriterion kLoss{
-    .metric = "nll", .higher_is_better = false, .threshold = 2};
-
-EvaluationCell Cell(const std::string& scheme, uint64_t seed, int64_t length,
-                    std::map<std::string, double> metrics) {
-  EvaluationCell cell;
-  cell.scheme_name = scheme;
-  cell.seed = seed;
-  cell.eval_length = length;
-  cell.metrics = std::move(metrics);
-  return cell;
-}
-
-SummarySpec Spec(std::vector<std::string> schemes,
-                 std::vector<int64_t> lengths = {64, 128, 256}) {
-  return {std::move(schemes), std::move(lengths), 64, 3};
-}
-
-// Adds cells of one scheme at one length, with the seeds 7, 8, ....
-void Add(const std::string& scheme, int64_t length, const std::string& metric,
-         const std::vector<double>& values,
-         std::vector<EvaluationCell>* cells) {
-  for (size_t n = 0; n < values.size(); ++n) {
-    cells->push_back(Cell(scheme, 7 + n, length, {{metric, values[n]}}));
-  }
-}
-
-// Cells of three schemes: b wins clearly at 256, a is much worse there than in
-// range, and c did not learn.
-std::vector<EvaluationCell> ThreeSchemes() {
-  std::vector<EvaluationCell> cells;
-  Add("a", 64, "accuracy", {0.99, 0.98, 0.97}, &cells);
-  Add("a", 256, "accuracy", {0.5, 0.52, 0.51}, &cells);
-  Add("b", 64, "accuracy", {0.95, 0.96, 0.94}, &cells);
-  Add("b", 256, "accuracy", {0.9, 0.91, 0.92}, &cells);
-  Add("c", 64, "accuracy", {0.5, 0.95, 0.5}, &cells);
-  Add("c", 256, "accuracy", {1, 1, 1}, &cells);
-  return cells;
-}
 
 TEST(SummaryRowsTest, OrderDoesNotDependOnTheCells) {
   const auto cells = std::vector<EvaluationCell>{
@@ -124,148 +86,59 @@ TEST(SummaryGatesTest, LowerIsBetterForLosses) {
   EXPECT_FALSE(gates[1].passed);
 }
 
-TEST(SummaryWinnerTest, IsBestAtTheLargestLengthAmongSchemesThatLearned) {
-  const auto summary =
-      SummarizeTrained(Spec({"a", "b", "c"}), kAccuracy, ThreeSchemes());
-  EXPECT_EQ(summary.winner, "b");
-  EXPECT_THAT(summary.reason,
-              HasSubstr("b has the best accuracy at length 256: 0.91"));
-  EXPECT_THAT(summary.reason, HasSubstr("against 0.95 in range"));
-  EXPECT_THAT(summary.reason, HasSubstr("Second is a with 0.51"));
-  EXPECT_THAT(summary.reason, HasSubstr("excludes zero"));
-  EXPECT_THAT(summary.reason,
-              HasSubstr("much worse at length 256: a (0.98 to 0.51)"));
-  EXPECT_THAT(summary.reason, HasSubstr("not compared: c (1 of 3 seeds"));
-}
-
-TEST(SummaryWinnerTest, LowerLossWins) {
+TEST(SummaryGatesTest, AllSchemesOfASharedModelHaveTheGateOfTheFirst) {
+  // yarn is worse than the threshold, but the model was trained with rope.
   std::vector<EvaluationCell> cells;
-  Add("a", 64, "nll", {1.5, 1.5}, &cells);
-  Add("a", 256, "nll", {4.0, 4.2}, &cells);
-  Add("b", 64, "nll", {1.6, 1.6}, &cells);
-  Add("b", 256, "nll", {1.6, 1.7}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kLoss, cells);
-  EXPECT_EQ(summary.winner, "b");
-  EXPECT_THAT(summary.reason, HasSubstr("a (1.5 to 4.1)"));
+  Add("rope", 64, "nll", {1.5, 1.6}, &cells);
+  Add("yarn", 64, "nll", {2.5, 2.6}, &cells);
+  SummarySpec spec = Spec({"rope", "yarn"});
+  spec.shares_model = true;
+  const auto gates = SummarizeTrained(spec, kLoss, cells).gates;
+  ASSERT_EQ(gates.size(), 2u);
+  EXPECT_TRUE(gates[1].passed);
+  EXPECT_EQ(gates[1].scheme_name, "yarn");
+  EXPECT_EQ(gates[1].learned_share, 1);
 }
 
-TEST(SummaryWinnerTest, UncertainLeadIsReported) {
+TEST(SummaryGatesTest, StateTheChanceLevel) {
   std::vector<EvaluationCell> cells;
-  for (const char* const scheme : {"a", "b"}) {
-    Add(scheme, 64, "accuracy", {1, 1, 1}, &cells);
-  }
-  Add("a", 256, "accuracy", {0.9, 0.5, 0.7}, &cells);
-  Add("b", 256, "accuracy", {0.5, 0.9, 0.72}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells);
-  EXPECT_EQ(summary.winner, "b");
-  EXPECT_THAT(summary.reason,
-              HasSubstr("includes zero: the lead is not certain"));
+  Add("a", 64, "accuracy", {0.9}, &cells);
+  EXPECT_EQ(SummarizeTrained(Spec({"a"}), kAccuracy, cells).gates[0].chance,
+            0.5);
 }
 
-TEST(SummaryWinnerTest, LeadOverOneSeedIsNotCertain) {
+TEST(SummaryCurvesTest, AreThoseOfTheCellsInOrder) {
   std::vector<EvaluationCell> cells;
-  for (const char* const scheme : {"a", "b"}) {
-    Add(scheme, 64, "accuracy", {1}, &cells);
-  }
-  Add("a", 256, "accuracy", {0.9}, &cells);
-  Add("b", 256, "accuracy", {0.1}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells);
-  EXPECT_EQ(summary.winner, "a");
-  EXPECT_THAT(summary.reason, HasSubstr("the lead is not certain"));
+  Add("a", 64, "accuracy", {1, 1}, &cells);
+  Add("a", 128, "accuracy", {1, 1}, &cells);
+  cells[0].training_curve = {"a", 7, {1, 2}, {3, 2}};
+  cells[1].training_curve = {"a", 8, {1, 2}, {3, 1}};
+  const auto curves =
+      SummarizeTrained(Spec({"a"}), kAccuracy, cells).training_curves;
+  ASSERT_EQ(curves.size(), 2u);
+  EXPECT_EQ(curves[0].seed, 7u);
+  EXPECT_EQ(curves[1].losses, (std::vector<double>{3, 1}));
 }
 
-TEST(SummaryWinnerTest, TiesGoToTheFirstScheme) {
+TEST(SummaryAnswersTest, AreMeansOverSeedsByQuestionAndScheme) {
   std::vector<EvaluationCell> cells;
-  for (const char* const scheme : {"b", "a"}) {
-    Add(scheme, 64, "accuracy", {1, 1}, &cells);
-    Add(scheme, 256, "accuracy", {1, 1}, &cells);
-  }
-  EXPECT_EQ(SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells).winner, "a");
-}
-
-TEST(SummaryWinnerTest, TiesAreReported) {
-  std::vector<EvaluationCell> cells;
-  for (const char* const scheme : {"a", "b"}) {
-    Add(scheme, 64, "accuracy", {1, 1}, &cells);
-    Add(scheme, 256, "accuracy", {0.9, 0.8}, &cells);
-  }
-  EXPECT_THAT(
-      SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells).reason,
-      HasSubstr("a, b are equal and have the best accuracy at length 256"));
-}
-
-TEST(SummaryWinnerTest, IsBestOverTheCommonSeeds) {
-  // a is better than b for every common seed; seeds that b did not finish lower
-  // a's mean.
-  std::vector<EvaluationCell> cells;
-  Add("a", 64, "accuracy", {1, 1, 1, 1}, &cells);
-  Add("b", 64, "accuracy", {1, 1}, &cells);
-  Add("a", 256, "accuracy", {0.9, 0.92, 0.1, 0.1}, &cells);
-  Add("b", 256, "accuracy", {0.8, 0.81}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells);
-  EXPECT_EQ(summary.winner, "a");
-  EXPECT_THAT(summary.reason,
-              HasSubstr("0.91 over 2 seeds (those that all schemes finished)"));
-  EXPECT_THAT(summary.reason, HasSubstr("Second is b with 0.805"));
-  EXPECT_THAT(summary.reason, HasSubstr("seed by seed, is 0.105"));
-}
-
-TEST(SummaryWinnerTest, LeadOfALossExcludesZero) {
-  std::vector<EvaluationCell> cells;
-  Add("a", 64, "nll", {1, 1, 1}, &cells);
-  Add("b", 64, "nll", {1, 1, 1}, &cells);
-  Add("a", 256, "nll", {1.1, 1.2, 1.3}, &cells);
-  Add("b", 256, "nll", {1.5, 1.6, 1.71}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kLoss, cells);
-  EXPECT_EQ(summary.winner, "a");
-  EXPECT_THAT(summary.reason, HasSubstr("which excludes zero."));
-}
-
-TEST(SummaryWinnerTest, NoWinnerWithoutACommonSeed) {
-  const std::vector<EvaluationCell> cells = {
-      Cell("a", 7, 64, {{"accuracy", 1}}), Cell("a", 7, 256, {{"accuracy", 1}}),
-      Cell("b", 8, 64, {{"accuracy", 1}}),
-      Cell("b", 8, 256, {{"accuracy", 0.5}})};
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells);
-  EXPECT_EQ(summary.winner, "");
-  EXPECT_THAT(summary.reason, HasSubstr("(a, b) have no finished seed in"));
-}
-
-TEST(SummaryWinnerTest, UsesTheLargestCommonLength) {
-  std::vector<EvaluationCell> cells;
-  Add("a", 64, "accuracy", {1}, &cells);
-  Add("a", 128, "accuracy", {0.8}, &cells);
-  Add("a", 256, "accuracy", {0.7}, &cells);
+  Add("a", 64, "accuracy", {1, 1}, &cells);
   Add("b", 64, "accuracy", {1}, &cells);
-  Add("b", 128, "accuracy", {0.9}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells);
-  EXPECT_EQ(summary.winner, "b");
-  EXPECT_THAT(summary.reason, HasSubstr("at length 128"));
-}
-
-TEST(SummaryWinnerTest, NoWinnerIfNoSchemeLearned) {
-  std::vector<EvaluationCell> cells;
-  Add("a", 64, "accuracy", {0.5, 0.6}, &cells);
-  Add("a", 256, "accuracy", {1, 1}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a"}), kAccuracy, cells);
-  EXPECT_EQ(summary.winner, "");
-  EXPECT_THAT(summary.reason, HasSubstr("no scheme learned the task"));
-  EXPECT_THAT(summary.reason, HasSubstr("mean 0.55"));
-}
-
-TEST(SummaryWinnerTest, UnfinishedSchemeIsNotReportedAsNotLearned) {
-  std::vector<EvaluationCell> cells;
-  Add("a", 64, "accuracy", {1}, &cells);
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kAccuracy, cells);
-  EXPECT_EQ(summary.gates.size(), 1u);
-  EXPECT_THAT(summary.reason, HasSubstr("Not finished in range"));
-  EXPECT_THAT(summary.reason, Not(HasSubstr("Did not learn")));
-}
-
-TEST(SummaryWinnerTest, NoWinnerWithoutCells) {
-  const auto summary = SummarizeTrained(Spec({"a", "b"}), kAccuracy, {});
-  EXPECT_EQ(summary.winner, "");
-  EXPECT_TRUE(summary.rows.empty());
+  cells[0].sorted_probabilities = {0.1, 0.8};
+  cells[1].sorted_probabilities = {0.3, 1};
+  cells[2].sorted_probabilities = {0.5, 0.6};
+  SummarySpec spec = Spec({"a", "b"});
+  spec.questions = {{3, 1, 4, 2}, {1, 2}};
+  const auto answers =
+      SummarizeTrained(spec, kAccuracy, cells).ordering_answers;
+  ASSERT_EQ(answers.size(), 4u);
+  EXPECT_EQ(answers[0].scheme_name, "a");
+  EXPECT_EQ(answers[0].values, (std::vector<int64_t>{3, 1, 4, 2}));
+  EXPECT_DOUBLE_EQ(answers[0].probability, 0.2);
+  EXPECT_LT(answers[0].ci_low, 0.2);
+  EXPECT_EQ(answers[0].count, 2);
+  EXPECT_EQ(answers[1].scheme_name, "b");
+  EXPECT_DOUBLE_EQ(answers[2].probability, 0.9);
 }
 
 // Cell of pattern mode with the metrics that decide.
@@ -276,10 +149,11 @@ EvaluationCell Pattern(const std::string& scheme, int64_t length, double effect,
               {{"position_effect", effect},
                {"entropy_shared", entropy},
                {"window_mass_shared", mass},
-               {"mean_distance_shared", distance}});
+               {"mean_distance_shared", distance},
+               {"score_drift", 1 - mass}});
 }
 
-TEST(SummaryPatternsTest, LeastChangeWinsAmongSchemesWithPositions) {
+TEST(SummaryPatternsTest, SteadiestMapIsNamedAndNothingWins) {
   const std::vector<EvaluationCell> cells = {
       Pattern("none", 64, 0, 0.9, 0.75, 20),
       Pattern("none", 256, 0, 0.9, 0.75, 20),
@@ -289,27 +163,48 @@ TEST(SummaryPatternsTest, LeastChangeWinsAmongSchemesWithPositions) {
       Pattern("alibi", 256, 0.3, 0.7, 0.8, 20)};
   const auto summary =
       SummarizePatterns(Spec({"none", "rope", "alibi"}, {64, 256}), cells);
-  EXPECT_EQ(summary.winner, "alibi");
+  EXPECT_EQ(summary.verdict.kind, VerdictKind::kPattern);
+  EXPECT_EQ(summary.verdict.winner, "");
+  const std::string& text = summary.verdict.text;
+  EXPECT_THAT(text, HasSubstr("Steadiest map: alibi. From length 64 to 256"));
   // (0.1 + 0.1 + 10 / 20) / 3 and (0 + 0.5 + 60 / 80) / 3
-  EXPECT_THAT(summary.reason, HasSubstr("by 0.2333 on average"));
-  EXPECT_THAT(summary.reason, HasSubstr("rope 0.4167"));
-  EXPECT_THAT(summary.reason, HasSubstr("attention: none (0)"));
-  EXPECT_THAT(summary.reason, HasSubstr("not a measured quality"));
+  EXPECT_THAT(text, HasSubstr("alibi changes by 0.233 on a scale"));
+  EXPECT_THAT(text, HasSubstr("Others: rope 0.417."));
+  EXPECT_THAT(text, HasSubstr("attention: none (0)"));
+  EXPECT_THAT(text, HasSubstr("Nothing was trained, so nothing wins"));
   EXPECT_TRUE(summary.gates.empty());
-  EXPECT_EQ(summary.rows.size(), 24u);
+  EXPECT_TRUE(summary.effective_lengths.empty());
+  EXPECT_TRUE(summary.spreads.empty());
+  EXPECT_EQ(summary.rows.size(), 30u);
+}
+
+TEST(SummaryPatternsTest, LargestDriftIsNamedAndExplained) {
+  const std::vector<EvaluationCell> cells = {
+      Pattern("rope", 64, 0.3, 0.9, 0.75, 20),
+      Pattern("rope", 256, 0.3, 0.9, 0.25, 80),
+      Pattern("alibi", 64, 0.3, 0.8, 0.9, 10),
+      Pattern("alibi", 256, 0.3, 0.7, 0.8, 20)};
+  const SummarySpec spec = Spec({"rope", "alibi"}, {64, 256});
+  EXPECT_THAT(SummarizePatterns(spec, cells).verdict.text,
+              HasSubstr("Largest drift: rope; its mean score at distances of "
+                        "64 and more differs from that below by 0.75 nats."));
+  EXPECT_THAT(SummarizePatterns(spec, cells).verdict.text,
+              Not(HasSubstr("no contradiction")));
+  std::vector<EvaluationCell> drifting = cells;
+  drifting[3].metrics["score_drift"] = 3.2;
+  EXPECT_THAT(SummarizePatterns(spec, drifting).verdict.text,
+              HasSubstr("below by 3.2 nats. That is no contradiction"));
 }
 
 TEST(SummaryPatternsTest, TiesAreReported) {
   std::vector<EvaluationCell> cells;
-  for (const char* const scheme : {"alibi", "alibi#2"}) {
+  for (const char* const scheme : {"alibi", "twin"}) {
     cells.push_back(Pattern(scheme, 64, 0.3, 0.8, 0.9, 10));
     cells.push_back(Pattern(scheme, 256, 0.3, 0.7, 0.8, 20));
   }
   const auto summary =
-      SummarizePatterns(Spec({"alibi", "alibi#2"}, {64, 256}), cells);
-  EXPECT_EQ(summary.winner, "alibi");
-  EXPECT_THAT(summary.reason,
-              HasSubstr("Equal to it: alibi#2; alibi was requested first."));
+      SummarizePatterns(Spec({"alibi", "twin"}, {64, 256}), cells);
+  EXPECT_THAT(summary.verdict.text, HasSubstr("Steadiest map: alibi, twin."));
 }
 
 TEST(SummaryPatternsTest, SchemeWithMissingMetricsIsNamed) {
@@ -327,8 +222,8 @@ TEST(SummaryPatternsTest, SchemeWithMissingMetricsIsNamed) {
   cells[5].metrics.erase("entropy_shared");
   const auto summary = SummarizePatterns(
       Spec({"alibi", "rope", "learned", "t5_bias"}, {64, 256}), cells);
-  EXPECT_EQ(summary.winner, "alibi");
-  EXPECT_THAT(summary.reason, HasSubstr("not finite: rope, learned, t5_bias."));
+  EXPECT_THAT(summary.verdict.text,
+              HasSubstr("not finite: rope, learned, t5_bias."));
 }
 
 TEST(SummaryPatternsTest, ChangeIsOverTheCommonSeeds) {
@@ -345,15 +240,15 @@ TEST(SummaryPatternsTest, ChangeIsOverTheCommonSeeds) {
       Pattern("rope", 128, 0.3, 0.8, 0.8, 10, 1)};
   const auto summary =
       SummarizePatterns(Spec({"alibi", "rope"}, {64, 128, 256}), cells);
-  EXPECT_EQ(summary.winner, "alibi");
-  EXPECT_THAT(summary.reason,
-              HasSubstr("from length 64 to 256, over 1 seed (those that all "
-                        "schemes finished): by 0.06667 on average "
-                        "(entropy_shared 0.8 to 0.7,"));
-  EXPECT_THAT(summary.reason, HasSubstr("rope 0.1333"));
+  EXPECT_THAT(summary.verdict.text,
+              HasSubstr("From length 64 to 256, over 1 seed (those that all "
+                        "schemes finished), the attention of alibi changes by "
+                        "0.0667 on a scale"));
+  EXPECT_THAT(summary.verdict.text, HasSubstr("(entropy 0.8 to 0.7,"));
+  EXPECT_THAT(summary.verdict.text, HasSubstr("rope 0.133"));
 }
 
-TEST(SummaryPatternsTest, NoWinnerWithoutACommonSeed) {
+TEST(SummaryPatternsTest, NothingIsComparedWithoutACommonSeed) {
   const std::vector<EvaluationCell> cells = {
       Pattern("alibi", 64, 0.3, 0.8, 0.8, 10, 0),
       Pattern("alibi", 256, 0.3, 0.7, 0.7, 10, 0),
@@ -361,25 +256,24 @@ TEST(SummaryPatternsTest, NoWinnerWithoutACommonSeed) {
       Pattern("rope", 256, 0.3, 0.6, 0.6, 10, 1)};
   const auto summary =
       SummarizePatterns(Spec({"alibi", "rope"}, {64, 256}), cells);
-  EXPECT_EQ(summary.winner, "");
-  EXPECT_THAT(summary.reason, HasSubstr("(alibi, rope) have no finished seed "
-                                        "in common beyond length 64."));
+  EXPECT_THAT(summary.verdict.text,
+              HasSubstr("(alibi, rope) have no finished seed in common beyond "
+                        "length 64."));
 }
 
-TEST(SummaryPatternsTest, NoWinnerWithoutPositions) {
+TEST(SummaryPatternsTest, NothingIsComparedWithoutPositions) {
   const std::vector<EvaluationCell> cells = {
       Pattern("none", 64, 0, 0.9, 0.75, 20),
       Pattern("none", 256, 0, 0.9, 0.25, 80)};
   const auto summary = SummarizePatterns(Spec({"none"}, {64, 256}), cells);
-  EXPECT_EQ(summary.winner, "");
-  EXPECT_THAT(summary.reason, HasSubstr("No winner"));
+  EXPECT_THAT(summary.verdict.text, HasSubstr("Patterns cannot be compared"));
 }
 
-TEST(SummaryPatternsTest, NoWinnerWithOneLength) {
+TEST(SummaryPatternsTest, OneLengthLeadsToASuggestion) {
   const auto summary = SummarizePatterns(
       Spec({"rope"}, {64}),
       std::vector<EvaluationCell>{Pattern("rope", 64, 0.3, 0.9, 0.75, 20)});
-  EXPECT_EQ(summary.winner, "");
+  EXPECT_THAT(summary.verdict.next_step, HasSubstr("--eval-lengths"));
 }
 
 }  // namespace

@@ -169,5 +169,24 @@ TEST(OrderingTest, MarginsOfAPairDifferByRoundingWithoutPositions) {
   }
 }
 
+TEST(OrderingTest, QuestionEndsWithTheQueryToken) {
+  const Example question = MakeOrderingQuestion({3, 1, 4, 2});
+  EXPECT_EQ(question.tokens,
+            (std::vector<int32_t>{3, 1, 4, 2, kOrderingQuery}));
+  ASSERT_EQ(question.targets.size(), 1u);
+  EXPECT_EQ(question.targets[0].index, 4);
+  EXPECT_EQ(question.targets[0].token, kOrderingNo);
+  EXPECT_EQ(MakeOrderingQuestion({1, 1, 2}).targets[0].token, kOrderingYes);
+}
+
+TEST(OrderingTest, SortedProbabilityComparesYesAndNo) {
+  std::vector<float> logits(kOrderingNo + 1, 100.0f);
+  logits[kOrderingYes] = 1;
+  logits[kOrderingNo] = 1 - std::log(3.0f);
+  EXPECT_NEAR(SortedProbability(logits), 0.75, 1e-6);
+  logits[kOrderingYes] = testing::kNan;
+  EXPECT_EQ(SortedProbability(logits), 0.5);
+}
+
 }  // namespace
 }  // namespace locus

@@ -138,6 +138,21 @@ TEST_P(EveryTaskTest, OracleLearnsAndConstantDoesNot) {
   EXPECT_FALSE(reached([](const Target&) { return 0; }));
 }
 
+TEST_P(EveryTaskTest, ChanceIsWorseThanTheThreshold) {
+  const LearnedCriterion learned = task_->learned_criterion();
+  EXPECT_TRUE(learned.IsBetter(learned.threshold, learned.chance));
+  const std::map<std::string, double> expected = {{"ordering", 0.5},
+                                                  {"agreement", 1.0 / 180},
+                                                  {"copy", 1.0 / 16},
+                                                  {"reverse", 1.0 / 16},
+                                                  {"recall", 1.0 / 16}};
+  const auto found = expected.find(std::string(GetParam()));
+  // Tasks of text have the entropy of bytes, in nats.
+  EXPECT_DOUBLE_EQ(learned.chance, found == expected.end()
+                                       ? learned.threshold / 0.9
+                                       : found->second);
+}
+
 TEST_P(EveryTaskTest, MetricsAreFiniteForAnyLogits) {
   auto scorer = task_->MakeScorer(128, 64);
   const auto expect_finite = [&] {

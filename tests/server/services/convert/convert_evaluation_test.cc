@@ -9,14 +9,6 @@
 namespace locus::server {
 namespace {
 
-TEST(UniqueNamesTest, NumbersRepeatedNames) {
-  UniqueNames names;
-  EXPECT_EQ(names.Make("rope"), "rope");
-  EXPECT_EQ(names.Make("alibi"), "alibi");
-  EXPECT_EQ(names.Make("rope"), "rope#2");
-  EXPECT_EQ(names.Make("rope"), "rope#3");
-}
-
 TEST(ConvertEvaluationTest, ErrorsNameSchemeByIndex) {
   v1::CheckPropertiesRequest request;
   request.add_schemes()->mutable_rope();
@@ -79,15 +71,21 @@ TEST(ConvertEvaluationTest, RetrofitTestsScalingsAtThreeFactors) {
   ASSERT_TRUE(plan.ok()) << plan.status();
   ASSERT_EQ(plan->schemes.size(), 1 + 3 * 7);
   EXPECT_EQ(plan->schemes[0].name, "rope");
-  EXPECT_EQ(plan->schemes[1].name, "linear_x2");
+  EXPECT_EQ(plan->schemes[1].name,
+            "linear\xc3\x97"
+            "2");
   const NamedScheme& llama3 = plan->schemes[15];
-  EXPECT_EQ(llama3.name, "llama3_x8");
+  EXPECT_EQ(llama3.name,
+            "llama3\xc3\x97"
+            "8");
   EXPECT_EQ(llama3.resolved.arguments.Number("llama3.factor"), 8);
   EXPECT_EQ(llama3.resolved.arguments.Integer("llama3.original_length"), 64);
   // Heads have 16 channels by default. LongRoPE leaves the frequency of the
   // first pair unchanged and divides that of the last pair by the factor.
   const NamedScheme& longrope = plan->schemes[18];
-  EXPECT_EQ(longrope.name, "longrope_x8");
+  EXPECT_EQ(longrope.name,
+            "longrope\xc3\x97"
+            "8");
   const auto& factors =
       longrope.resolved.arguments.Numbers("longrope.long_factors");
   ASSERT_EQ(factors.size(), 8u);
@@ -95,8 +93,26 @@ TEST(ConvertEvaluationTest, RetrofitTestsScalingsAtThreeFactors) {
   EXPECT_EQ(factors.back(), 8);
   // The layout is that of training, whatever the default of the scaling is.
   const NamedScheme& last = plan->schemes.back();
-  EXPECT_EQ(last.name, "proportional_x8");
+  EXPECT_EQ(last.name,
+            "proportional\xc3\x97"
+            "8");
   EXPECT_EQ(last.resolved.arguments.Choice("layout"), "INTERLEAVED");
+}
+
+TEST(ConvertEvaluationTest, ReadsQuestionsOfTheOrderingTask) {
+  v1::EvaluateExtrapolationRequest request;
+  auto* ordering = request.mutable_trained()->mutable_ordering();
+  for (const int64_t value : {3, 1, 4, 2}) {
+    if (ordering->ask().empty()) ordering->add_ask();
+    ordering->mutable_ask(0)->add_values(value);
+  }
+  const auto plan = ToEvaluationPlan(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_EQ(std::get<TrainedSettings>(plan->settings.mode).questions,
+            (std::vector<std::vector<int64_t>>{{3, 1, 4, 2}}));
+  ordering->mutable_ask(0)->set_values(2, 9);
+  EXPECT_EQ(FieldOf(ToEvaluationPlan(request).status()),
+            "trained.ordering.ask[0].values[2]");
 }
 
 TEST(ConvertEvaluationTest, RejectsLargeCorpus) {
@@ -131,7 +147,7 @@ TEST(ConvertEvaluationTest, AppliesTrainingDefaultsToSchemes) {
   EXPECT_EQ(first.Integer("max_length"), 24);
   EXPECT_EQ(first.Choice("policy"), "CLAMP");
   EXPECT_EQ(plan->schemes[1].resolved.arguments.Integer("max_length"), 7);
-  EXPECT_EQ(plan->evaluated_schemes()[1].name, "learned#2");
+  EXPECT_EQ(plan->evaluated_schemes()[1].name, "learned max_length=7");
 }
 
 TEST(ConvertEvaluationTest, CellSizeIncludesAttentionMap) {

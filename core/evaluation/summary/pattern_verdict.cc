@@ -1,4 +1,4 @@
-#include "core/evaluation/summary/pattern_ranking.h"
+#include "core/evaluation/summary/pattern_verdict.h"
 
 #include <algorithm>
 #include <cmath>
@@ -14,20 +14,25 @@
 namespace locus {
 namespace {
 
-// Decides the winner of one evaluation and explains it.
-class PatternRanking {
+// Describes the patterns of one evaluation.
+class PatternDescription {
  public:
-  PatternRanking(const SummarySpec& spec, const CellTable& table)
+  PatternDescription(const SummarySpec& spec, const CellTable& table)
       : spec_(spec), table_(table), train_length_(spec.train_length) {}
 
-  void Decide(EvaluationSummary* summary) {
+  EvaluationVerdict Describe() {
+    EvaluationVerdict verdict{.kind = VerdictKind::kPattern};
     const std::vector<std::string> with_positions = SchemesWithPositions();
     FindCommon(with_positions);
     if (seeds_.empty()) {
-      summary->reason =
-          absl::StrCat("No winner: ", NoWinnerReason(with_positions),
-                       WithoutPositions(), Incomplete());
-      return;
+      verdict.text = absl::StrCat(
+          "Patterns cannot be compared: ", WhyNotCompared(with_positions),
+          WithoutPositions(), Incomplete());
+      if (spec_.eval_lengths.empty() ||
+          spec_.eval_lengths.back() <= train_length_) {
+        verdict.next_step = "Add longer lengths with --eval-lengths.";
+      }
+      return verdict;
     }
     for (const std::string& scheme : with_positions) {
       changes_.push_back({scheme, Change(scheme)});
@@ -36,11 +41,12 @@ class PatternRanking {
     std::stable_sort(
         changes_.begin(), changes_.end(),
         [](const auto& a, const auto& b) { return a.size < b.size; });
-    summary->winner = changes_.front().scheme;
-    summary->reason = absl::StrCat(
-        DescribeWinner(), Others(), WithoutPositions(), Incomplete(),
-        " This is the steadiness of one random layer with shared content, not "
-        "a measured quality: nothing was trained.");
+    verdict.text = absl::StrCat(
+        Steadiest(), Others(), LargestDrift(), WithoutPositions(), Incomplete(),
+        " Nothing was trained, so nothing wins: the numbers describe one "
+        "random layer with shared content, not quality.");
+    verdict.next_step = "To compare quality, train models with --task text.";
+    return verdict;
   }
 
  private:
@@ -48,11 +54,15 @@ class PatternRanking {
   static constexpr double kMinEffect = 0.05;
   struct Statistic {
     const char* metric;
+    const char* meaning;
     bool relative;  // whether the change is relative to the larger value
   };
-  static constexpr Statistic kStatistics[] = {{"entropy_shared", false},
-                                              {"window_mass_shared", false},
-                                              {"mean_distance_shared", true}};
+  static constexpr Statistic kStatistics[] = {
+      {"entropy_shared", "entropy", false},
+      {"window_mass_shared", "attention within half the training length",
+       false},
+      {"mean_distance_shared", "mean distance in tokens", true}};
+  static constexpr char kDrift[] = "score_drift";
   struct SchemeChange {
     std::string scheme;
     double size;
@@ -136,9 +146,9 @@ class PatternRanking {
     return sum / std::size(kStatistics);
   }
 
-  std::string NoWinnerReason(
+  std::string WhyNotCompared(
       const std::vector<std::string>& with_positions) const {
-    if (with_positions.size() < 2 ||
+    if (with_positions.size() < 2 || spec_.eval_lengths.empty() ||
         spec_.eval_lengths.back() <= train_length_) {
       return absl::StrCat(
           "no scheme that carries positions was measured both at length ",
@@ -150,21 +160,46 @@ class PatternRanking {
                         train_length_, ".");
   }
 
-  std::string DescribeWinner() const {
-    const SchemeChange& winner = changes_.front();
+  // Names the scheme with the smallest change, and explains the number.
+  std::string Steadiest() const {
+    const SchemeChange& steadiest = changes_.front();
     std::vector<std::string> parts;
     for (const Statistic& statistic : kStatistics) {
       parts.push_back(absl::StrCat(
-          statistic.metric, " ",
-          FormatValue(Mean(winner.scheme, train_length_, statistic.metric)),
+          statistic.meaning, " ",
+          FormatValue(Mean(steadiest.scheme, train_length_, statistic.metric)),
           " to ",
-          FormatValue(Mean(winner.scheme, far_length_, statistic.metric))));
+          FormatValue(Mean(steadiest.scheme, far_length_, statistic.metric))));
     }
     return absl::StrCat(
-        "Of the schemes that carry positions, the pattern of ", winner.scheme,
-        " changes least from length ", train_length_, " to ", far_length_,
-        ", over ", CommonSeeds(), ": by ", FormatValue(winner.size),
-        " on average (", absl::StrJoin(parts, ", "), ").", Ties());
+        "Steadiest map: ", absl::StrJoin(Equals(), ", "), ". From length ",
+        train_length_, " to ", far_length_, ", over ", CommonSeeds(),
+        ", the attention of ", steadiest.scheme, " changes by ",
+        FormatValue(steadiest.size),
+        " on a scale from 0 to 1, the mean change of three statistics (",
+        absl::StrJoin(parts, ", "), ").");
+  }
+
+  // Names the scheme whose scores differ most between distances below and
+  // beyond the training length, and explains the number.
+  std::string LargestDrift() const {
+    const SchemeChange* largest = nullptr;
+    double drift = 0;
+    for (const SchemeChange& change : changes_) {
+      const double size = Mean(change.scheme, far_length_, kDrift);
+      if (size <= drift) continue;
+      largest = &change;
+      drift = size;
+    }
+    if (largest == nullptr) return "";
+    return absl::StrCat(
+        " Largest drift: ", largest->scheme,
+        "; its mean score at distances of ", train_length_,
+        " and more differs from that below by ", FormatValue(drift), " nats.",
+        largest->scheme == changes_.front().scheme
+            ? " That is no contradiction: scores that fall with the distance "
+              "keep attention near, and the map steady."
+            : "");
   }
 
   // Describes the common seeds, with a note if a scheme finished others, too.
@@ -178,40 +213,39 @@ class PatternRanking {
                         all ? "" : " (those that all schemes finished)");
   }
 
-  std::string Ties() const {
+  // The schemes with the smallest change.
+  std::vector<std::string> Equals() const {
     std::vector<std::string> equals;
-    for (size_t n = 1; n < changes_.size(); ++n) {
-      if (changes_[n].size != changes_.front().size) break;
-      equals.push_back(changes_[n].scheme);
+    for (const SchemeChange& change : changes_) {
+      if (change.size == changes_.front().size) equals.push_back(change.scheme);
     }
-    if (equals.empty()) return "";
-    return absl::StrCat(" Equal to it: ", absl::StrJoin(equals, ", "), "; ",
-                        changes_.front().scheme, " was requested first.");
+    return equals;
   }
 
   std::string Others() const {
-    if (changes_.size() < 2) return "";
-    return absl::StrCat(
-        " The others: ",
-        absl::StrJoin(changes_.begin() + 1, changes_.end(), ", ",
-                      [](std::string* out, const auto& change) {
-                        absl::StrAppend(out, change.scheme, " ",
-                                        FormatValue(change.size));
-                      }),
-        ".");
+    const auto first = changes_.begin() + static_cast<int64_t>(Equals().size());
+    if (first == changes_.end()) return "";
+    return absl::StrCat(" Others: ",
+                        absl::StrJoin(first, changes_.end(), ", ",
+                                      [](std::string* out, const auto& change) {
+                                        absl::StrAppend(
+                                            out, change.scheme, " ",
+                                            FormatValue(change.size));
+                                      }),
+                        ".");
   }
 
   std::string WithoutPositions() const {
     if (without_positions_.empty()) return "";
     return absl::StrCat(
-        " Not compared, since positions move less than ", kMinEffect,
+        " Not compared, because positions move less than ", kMinEffect,
         " of the attention: ", absl::StrJoin(without_positions_, ", "), ".");
   }
 
   std::string Incomplete() const {
     if (incomplete_.empty()) return "";
     return absl::StrCat(
-        " Not compared, since a required metric was not measured or is not "
+        " Not compared, because a required metric was not measured or is not "
         "finite: ",
         absl::StrJoin(incomplete_, ", "), ".");
   }
@@ -228,9 +262,9 @@ class PatternRanking {
 
 }  // namespace
 
-void DecidePatternWinner(const SummarySpec& spec, const CellTable& table,
-                         EvaluationSummary* summary) {
-  PatternRanking(spec, table).Decide(summary);
+EvaluationVerdict PatternVerdict(const SummarySpec& spec,
+                                 const CellTable& table) {
+  return PatternDescription(spec, table).Describe();
 }
 
 }  // namespace locus
