@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from locus._retry import CallInfo, RetryPolicy
 from locus._schemes import ModelConfig, SchemeLike, parse_scheme, read_config, to_scheme
+from locus._tensors import to_array
 from locus._version import __version__
 from locus.client import Client, Evaluation, connect
 from locus.errors import (Cancelled, DeadlineExceeded, FieldViolation, InvalidArgument,
@@ -27,5 +28,5 @@ __all__ = [
     "LocalServerError", "LocusError", "ModelConfig", "NotFound", "Progress", "Properties",
     "ResourceExhausted", "RetryPolicy", "Rotation", "RpcError", "SchemeError", "SchemeInfo",
     "SchemeLike", "Schemes", "Summary", "Table", "Unauthenticated", "Unavailable", "Verdict",
-    "__version__", "connect", "parse_scheme", "read_config", "to_scheme",
+    "__version__", "connect", "parse_scheme", "read_config", "to_array", "to_scheme",
 ]

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Callable, Dict, Generic, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+import re
+from typing import (Any, Callable, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar,
+                    Union)
 
 import numpy as np
 
@@ -259,6 +261,35 @@ def check(schemes: Optional[Sequence[SchemeLike]],
             for entry in response.results for row in entry.properties)
 
     return Call("/locus.v1.EvaluationService/CheckProperties", request.SerializeToString(), decode)
+
+
+def _parts_of(path: str) -> List[str]:
+    """The words of a path: package, service and method."""
+    return [part for part in re.split("[/.]", path) if part]
+
+
+def raw(method: str, request: Any) -> Call[m.Message]:
+    """A call of any unary method with a message or a dictionary."""
+    wanted = _parts_of(method)
+    paths = [path for path in m.UNARY_METHODS if wanted and
+             _parts_of(path)[-len(wanted):] == wanted]
+    if len(paths) != 1:
+        names = [path.rsplit("/", 1)[1] for path in m.UNARY_METHODS]
+        raise InvalidInput("method", f'there is no method "{method}"'
+                                     f'{_names.did_you_mean(method, names)} '
+                                     f'(methods: {", ".join(names)})')
+    types = m.UNARY_METHODS[paths[0]]
+    message = m.message_class(types.request)()
+    if hasattr(request, "SerializeToString"):
+        message.ParseFromString(request.SerializeToString())
+    else:
+        fill(message, request or {})
+
+    def decode(data: bytes, call: CallInfo) -> m.Message:
+        return m.message_class(types.response).FromString(data)
+
+    return Call(paths[0], message.SerializeToString(), decode,
+                shared_pushback=paths[0].startswith("/locus."))
 
 
 def health(service: str) -> Call[str]:

@@ -231,6 +231,11 @@ class Client:
                                model, training, pattern, task_options)
         return Evaluation(self._stream(call, EVALUATION_TIMEOUT if timeout is None else timeout))
 
+    async def call(self, method: str, request: Any = None, *,
+                   timeout: Optional[float] = None) -> Any:
+        """Same as locus.Client.call()."""
+        return await self._run(_calls.raw(method, request), timeout)
+
     async def health(self, service: str = "", *, timeout: Optional[float] = None) -> str:
         """Same as locus.Client.health()."""
         return await self._run(_calls.health(service), timeout)

@@ -282,6 +282,15 @@ class Client:
                                model, training, pattern, task_options)
         return Evaluation(self._stream(call, EVALUATION_TIMEOUT if timeout is None else timeout))
 
+    def call(self, method: str, request: Any = None, *, timeout: Optional[float] = None) -> Any:
+        """Calls any unary method by its name, such as "Encode", and returns the response as a
+        protobuf message. For methods and fields that have no method of this class.
+
+        request: a message, or a dictionary of its fields, in which schemes are texts, tensors are
+            arrays and positions are ranges or lists. locus.to_array() converts tensors back.
+        """
+        return self._run(_calls.raw(method, request), timeout)
+
     def health(self, service: str = "", *, timeout: Optional[float] = None) -> str:
         """The health of a service, or of the whole server: "SERVING" or "NOT_SERVING"."""
         return self._run(_calls.health(service), timeout)

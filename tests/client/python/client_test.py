@@ -245,6 +245,24 @@ class ClientTest(unittest.TestCase):
         self.assertTrue(call.request_id)
         self.assertGreaterEqual(call.compute_seconds, 0)
 
+    def test_any_unary_method_can_be_called_by_its_name(self):
+        request = {"scheme": "alibi", "positions": range(3), "head_count": 2, "dtype": "float64"}
+        for method in ("Encode", "EncodingService/Encode", "/locus.v1.EncodingService/Encode"):
+            response = self.client.call(method, request)
+            np.testing.assert_array_equal(locus.to_array(response.bias.bias),
+                                          self.client.encode("alibi", 3, heads=2,
+                                                             dtype="float64").bias)
+        attended = self.client.call("Attend", {
+            "scheme": "none", "heads": {"q": self.q, "k": self.k, "v": self.v}})
+        np.testing.assert_array_equal(locus.to_array(attended.output),
+                                      self.client.attend(self.q, self.k, self.v).output)
+        self.assertTrue(self.client.call("ListSchemes").schemes)
+
+    def test_unknown_methods_are_rejected(self):
+        for method in ("Encod", "", "EvaluateExtrapolation"):
+            with self.assertRaisesRegex(locus.InvalidInput, "there is no method"):
+                self.client.call(method)
+
     def test_deadlines_are_honoured(self):
         q = np.zeros((1, 8, 4096, 64), "f4")
         with self.assertRaises(TimeoutError) as caught:
