@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from typing import Any, Callable, Dict, Generic, Mapping, Optional, Sequence, Tuple, TypeVar, Union
+import re
+from typing import (Any, Callable, Dict, Generic, List, Mapping, Optional, Sequence, Tuple, TypeVar,
+                    Union)
 
 import numpy as np
 
@@ -261,6 +263,35 @@ def check(schemes: Optional[Sequence[SchemeLike]],
     return Call("/locus.v1.EvaluationService/CheckProperties", request.SerializeToString(), decode)
 
 
+def _parts_of(path: str) -> List[str]:
+    """The words of a path: package, service and method."""
+    return [part for part in re.split("[/.]", path) if part]
+
+
+def raw(method: str, request: Any) -> Call[m.Message]:
+    """A call of any unary method with a message or a dictionary."""
+    wanted = _parts_of(method)
+    paths = [path for path in m.UNARY_METHODS if wanted and
+             _parts_of(path)[-len(wanted):] == wanted]
+    if len(paths) != 1:
+        names = [path.rsplit("/", 1)[1] for path in m.UNARY_METHODS]
+        raise InvalidInput("method", f'there is no method "{method}"'
+                                     f'{_names.did_you_mean(method, names)} '
+                                     f'(methods: {", ".join(names)})')
+    types = m.UNARY_METHODS[paths[0]]
+    message = m.message_class(types.request)()
+    if hasattr(request, "SerializeToString"):
+        message.ParseFromString(request.SerializeToString())
+    else:
+        fill(message, request or {})
+
+    def decode(data: bytes, call: CallInfo) -> m.Message:
+        return m.message_class(types.response).FromString(data)
+
+    return Call(paths[0], message.SerializeToString(), decode,
+                shared_pushback=paths[0].startswith("/locus."))
+
+
 def health(service: str) -> Call[str]:
     def decode(data: bytes, call: CallInfo) -> str:
         response = m.HealthCheckResponse.FromString(data)
@@ -276,25 +307,27 @@ def evaluate(schemes: Optional[Sequence[SchemeLike]], task: Optional[str],
              seeds: Optional[int], seed: Optional[int], train_length: Optional[int],
              eval_lengths: Optional[Sequence[int]], corpus: Optional[Union[str, bytes]],
              model: Optional[Mapping[str, Any]], training: Optional[Mapping[str, Any]],
-             pattern: Optional[Mapping[str, Any]]) -> Call[Event]:
+             pattern: Optional[Mapping[str, Any]],
+             task_options: Optional[Mapping[str, Any]]) -> Call[Event]:
     request = m.EvaluateRequest(schemes=[to_scheme(scheme) for scheme in schemes or ()])
     fill(request, {"train_length": train_length, "eval_lengths": eval_lengths, "seed": seed,
                    "seed_count": seeds})
     if task == "pattern" or (task is None and pattern is not None):
-        if model or training or corpus:
-            raise InvalidInput("task", "a pattern takes no model, training or corpus")
+        if model or training or corpus or task_options:
+            raise InvalidInput("task", "a pattern takes no model, training, corpus or task_options")
         request.pattern.SetInParent()
         fill(request.pattern, pattern or {}, "pattern")
     else:
         if pattern is not None:
             raise InvalidInput("pattern", f"cannot be combined with the task {task}")
-        _set_task(request.trained, task or "text", corpus)
+        _set_task(request.trained, task or "text", corpus, task_options or {})
         fill(request.trained, {"model": model, "training": training})
     return Call("/locus.v1.EvaluationService/EvaluateExtrapolation", request.SerializeToString(),
                 _event, shared_pushback=False)
 
 
-def _set_task(trained: m.Message, task: str, corpus: Optional[Union[str, bytes]]) -> None:
+def _set_task(trained: m.Message, task: str, corpus: Optional[Union[str, bytes]],
+              options: Mapping[str, Any]) -> None:
     tasks = [field.name for field in trained.DESCRIPTOR.oneofs_by_name["task"].fields]
     name = _names.normalized(task)
     if name not in tasks:
@@ -302,6 +335,7 @@ def _set_task(trained: m.Message, task: str, corpus: Optional[Union[str, bytes]]
                                    f'(tasks: pattern, {", ".join(tasks)})')
     chosen = getattr(trained, name)
     chosen.SetInParent()
+    fill(chosen, options, name)
     if corpus is None:
         return
     if "corpus" not in chosen.DESCRIPTOR.fields_by_name:
@@ -328,6 +362,27 @@ def _event(data: bytes, call: CallInfo) -> Event:
                                       d.mean, d.ci_low, d.ci_high, d.count) for d in s.differences)
     gates = (results.Gate(g.scheme_name, g.metric, g.threshold, g.learned_share, g.passed)
              for g in s.gates)
+    verdict = results.Verdict(_choice(s.verdict, "kind"), s.verdict.winner, s.verdict.text,
+                              s.verdict.next_step)
+    details = {name: value for name, value in _plain(s).items() if name not in _TYPED}
     return results.Summary(results.Table(rows), s.winner, s.reason, s.partial,
-                           results.Table(differences), results.Table(gates),
+                           results.Table(differences), results.Table(gates), verdict, details,
                            json.loads(s.manifest_json or "{}"))
+
+
+# Fields of a summary that have attributes with types of their own.
+_TYPED = ("rows", "winner", "reason", "manifest_json", "partial", "differences", "gates", "verdict")
+
+
+def _plain(message: m.Message) -> Dict[str, Any]:
+    """The fields of a message that are set, as dictionaries, lists and numbers."""
+    values: Dict[str, Any] = {}
+    for field, value in message.ListFields():
+        if _names.is_tensor(field):
+            values[field.name] = to_array(value)
+        elif field.message_type:
+            values[field.name] = ([_plain(item) for item in value] if m.is_repeated(field)
+                                  else _plain(value))
+        else:
+            values[field.name] = list(value) if m.is_repeated(field) else value
+    return values

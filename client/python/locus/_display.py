@@ -202,7 +202,9 @@ def summary_html(summary: Any) -> str:
         for row in summary.of(metric):
             series.setdefault(row.scheme_name, []).append((row.eval_length, row.mean))
         parts.append(line_chart(series, metric, "tokens"))
-    verdict = f"<p>{_text(summary.reason)}</p>"
+    verdict = f"<p>{_text(summary.verdict.text or summary.reason)}</p>"
+    if summary.verdict.next_step:
+        verdict += f"<p>{_text(summary.verdict.next_step)}</p>"
     if summary.partial:
         verdict += "<p>The evaluation ended early; the rows cover the finished cells only.</p>"
     return _figures(parts) + verdict + table(summary.rows.to_dicts())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 import json
 import os
-import select
+import selectors
 import signal
 import subprocess
 import threading
@@ -67,17 +67,18 @@ class LocalServer:
         assert stream is not None
         deadline = time.monotonic() + _START_SECONDS
         pending = b""
-        while True:
-            ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
-            chunk = os.read(stream.fileno(), 1 << 16) if ready else b""
-            if not chunk:
-                break
-            *lines, pending = (pending + chunk).split(b"\n")
-            for line in lines:
-                self._log.append(line.decode("utf-8", "replace"))
-                event = _event(line)
-                if event.get("event") == "ready":
-                    return int(event["grpc_port"])
+        with selectors.DefaultSelector() as selector:
+            selector.register(stream, selectors.EVENT_READ)
+            while selector.select(max(0.0, deadline - time.monotonic())):
+                chunk = os.read(stream.fileno(), 1 << 16)
+                if not chunk:  # the server has ended
+                    break
+                *lines, pending = (pending + chunk).split(b"\n")
+                for line in lines:
+                    self._log.append(line.decode("utf-8", "replace"))
+                    event = _event(line)
+                    if event.get("event") == "ready":
+                        return int(event["grpc_port"])
         reason = "\n".join(self._log) or "it wrote no log"
         raise LocalServerError(f"{program} did not start: {reason}")
 

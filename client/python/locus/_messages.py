@@ -8,7 +8,7 @@ never collide with generated classes of the same messages in the same process.
 from __future__ import annotations
 
 import os
-from typing import Any, Dict
+from typing import Any, Dict, NamedTuple
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
@@ -21,9 +21,12 @@ _DESCRIPTORS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "descrip
 _LABEL_REPEATED = 3
 
 
-def _load_pool() -> Any:
+def _load_files() -> Any:
     with open(_DESCRIPTORS, "rb") as file:
-        files = descriptor_pb2.FileDescriptorSet.FromString(file.read())
+        return descriptor_pb2.FileDescriptorSet.FromString(file.read())
+
+
+def _load_pool(files: Any) -> Any:
     pool = descriptor_pool.DescriptorPool()
     for descriptor in files.file:
         pool.AddSerializedFile(descriptor.SerializeToString())
@@ -38,7 +41,8 @@ def class_maker(module: Any, pool: Any) -> Any:
     return module.MessageFactory(pool).GetPrototype
 
 
-_POOL = _load_pool()
+_FILES = _load_files()
+_POOL = _load_pool(_FILES)
 _make_class = class_maker(message_factory, _POOL)
 _CLASSES: Dict[str, Any] = {}
 
@@ -48,6 +52,20 @@ def message_class(name: str) -> Any:
     if name not in _CLASSES:
         _CLASSES[name] = _make_class(_POOL.FindMessageTypeByName(name))
     return _CLASSES[name]
+
+
+class Method(NamedTuple):
+    """A unary method: the full names of its request and response."""
+
+    request: str
+    response: str
+
+
+def _unary_methods(files: Any) -> Dict[str, Method]:
+    return {f"/{file.package}.{service.name}/{method.name}":
+            Method(method.input_type.lstrip("."), method.output_type.lstrip("."))
+            for file in files.file for service in file.service for method in service.method
+            if not method.server_streaming and not method.client_streaming}
 
 
 def is_repeated(field: Any) -> bool:
@@ -60,6 +78,9 @@ def fields_of(descriptor: Descriptor) -> Dict[str, Any]:
     """The fields of a message by name, in the order of the proto file."""
     return {field.name: field for field in descriptor.fields}
 
+
+# The unary methods of all services, by their path.
+UNARY_METHODS = _unary_methods(_FILES)
 
 Tensor = message_class("locus.v1.Tensor")
 Positions = message_class("locus.v1.Positions")

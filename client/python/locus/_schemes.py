@@ -50,12 +50,11 @@ def _split_label(text: str) -> Tuple[str, int]:
 def parse_scheme(text: str) -> Message:
     """The Scheme message of a text. Raises SchemeError."""
     plain = text.replace("\t", " ").replace("\r", " ")
-    if "label" in Scheme.DESCRIPTOR.fields_by_name:
-        label, start = _split_label(plain)
-        if label:
-            scheme = parse_scheme(plain[start:])
-            scheme.label = label
-            return scheme
+    label, start = _split_label(plain)
+    if label:
+        scheme = parse_scheme(plain[start:])
+        scheme.label = label
+        return scheme
     try:
         short = _scheme_short.name_end(plain)
         scheme = (_scheme_short.parse(plain, short[1], short[0]) if short

@@ -224,11 +224,17 @@ class Client:
                  model: Optional[Mapping[str, Any]] = None,
                  training: Optional[Mapping[str, Any]] = None,
                  pattern: Optional[Mapping[str, Any]] = None,
+                 task_options: Optional[Mapping[str, Any]] = None,
                  timeout: Optional[float] = None) -> Evaluation:
         """Same as locus.Client.evaluate(). The result is an async iterable."""
         call = _calls.evaluate(schemes, task, seeds, seed, train_length, eval_lengths, corpus,
-                               model, training, pattern)
+                               model, training, pattern, task_options)
         return Evaluation(self._stream(call, EVALUATION_TIMEOUT if timeout is None else timeout))
+
+    async def call(self, method: str, request: Any = None, *,
+                   timeout: Optional[float] = None) -> Any:
+        """Same as locus.Client.call()."""
+        return await self._run(_calls.raw(method, request), timeout)
 
     async def health(self, service: str = "", *, timeout: Optional[float] = None) -> str:
         """Same as locus.Client.health()."""

@@ -263,6 +263,7 @@ class Client:
                  model: Optional[Mapping[str, Any]] = None,
                  training: Optional[Mapping[str, Any]] = None,
                  pattern: Optional[Mapping[str, Any]] = None,
+                 task_options: Optional[Mapping[str, Any]] = None,
                  timeout: Optional[float] = None) -> Evaluation:
         """Trains a small model with every scheme at one length and tests it at others.
 
@@ -272,12 +273,23 @@ class Client:
         corpus: the text of the tasks text and retrofit.
         model, training, pattern: fields of EvaluationModel, EvaluationTraining and PatternMode,
             such as model={"dim": 32} and training={"step_count": 100}.
+        task_options: fields of the task's message, such as {"ask": [{"values": [3, 1, 4, 2]}]} of
+            the task ordering.
         timeout: the time limit in seconds, by default an hour. Close to it, the server ends the
             evaluation with a partial summary.
         """
         call = _calls.evaluate(schemes, task, seeds, seed, train_length, eval_lengths, corpus,
-                               model, training, pattern)
+                               model, training, pattern, task_options)
         return Evaluation(self._stream(call, EVALUATION_TIMEOUT if timeout is None else timeout))
+
+    def call(self, method: str, request: Any = None, *, timeout: Optional[float] = None) -> Any:
+        """Calls any unary method by its name, such as "Encode", and returns the response as a
+        protobuf message. For methods and fields that have no method of this class.
+
+        request: a message, or a dictionary of its fields, in which schemes are texts, tensors are
+            arrays and positions are ranges or lists. locus.to_array() converts tensors back.
+        """
+        return self._run(_calls.raw(method, request), timeout)
 
     def health(self, service: str = "", *, timeout: Optional[float] = None) -> str:
         """The health of a service, or of the whole server: "SERVING" or "NOT_SERVING"."""

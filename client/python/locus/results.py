@@ -284,8 +284,21 @@ class Gate:
 
 
 @dataclasses.dataclass(frozen=True)
+class Verdict:
+    """The conclusion of an evaluation. `kind` is winner, no_clear_winner, at_chance, one_seed,
+    not_learned, no_comparison, pattern or partial; `next_step` may be empty."""
+
+    kind: str
+    winner: str
+    text: str
+    next_step: str
+
+
+@dataclasses.dataclass(frozen=True)
 class Summary:
-    """The summary of an evaluation. `winner` is empty if there is none."""
+    """The summary of an evaluation. `winner` is empty if there is none. `details` holds the other
+    fields of the server's summary as plain values, such as effective_lengths, spreads,
+    training_curves and ordering_answers."""
 
     rows: Table[EvaluationRow]
     winner: str
@@ -293,6 +306,8 @@ class Summary:
     partial: bool
     differences: Table[Difference]
     gates: Table[Gate]
+    verdict: Verdict
+    details: Dict[str, Any] = dataclasses.field(repr=False)
     manifest: Dict[str, Any] = dataclasses.field(repr=False)
 
     def metrics(self) -> List[str]:

@@ -170,6 +170,22 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(len(evaluation.summary.gates), 2)
         self.assertIn("seeds", str(evaluation.summary.manifest))
 
+    def test_evaluate_reports_a_verdict_and_answers_to_asked_sequences(self):
+        summary = self.client.evaluate(
+            ["rope", "none"], task="ordering", seeds=2, train_length=8, eval_lengths=[8],
+            model={"dim": 16, "head_count": 2}, training={"step_count": 2},
+            task_options={"ask": [{"values": [3, 1, 4, 2]}]}).summary
+        self.assertEqual((summary.verdict.kind, summary.verdict.winner), ("not_learned", ""))
+        self.assertTrue(summary.verdict.text)
+        answers = summary.details["ordering_answers"]
+        self.assertEqual([answer["scheme_name"] for answer in answers], ["rope", "none"])
+        self.assertEqual(answers[0]["values"], [3, 1, 4, 2])
+
+    def test_evaluate_uses_labels(self):
+        cells = self.client.evaluate(["long=rope:base=500000", {"rope": {}, "label": "short"}],
+                                     task="pattern").cells
+        self.assertEqual({cell.scheme_name for cell in cells}, {"long", "short"})
+
     def test_evaluate_measures_patterns(self):
         cells = self.client.evaluate(["rope"], pattern={"map_size": 8}).cells
         self.assertEqual(cells[0].attention_map.shape, (2, 8, 8))
@@ -195,6 +211,8 @@ class ClientTest(unittest.TestCase):
         for call, message in (
                 (lambda: self.client.evaluate(task="txt"), 'there is no task "txt"; did you mean'),
                 (lambda: self.client.evaluate(task="copy", corpus="x"), "takes no text"),
+                (lambda: self.client.evaluate(task="copy", task_options={"x": 1}),
+                 'copy.x: there is no field "x"'),
                 (lambda: self.client.attend(self.q, self.k[0], self.v), "k: has 3 axes, but q"),
                 (lambda: self.client.attend([1], [1], [1]), "q: has 1 axes"),
                 (lambda: self.client.attend(self.q, self.k, self.v, causl=True),
@@ -226,6 +244,24 @@ class ClientTest(unittest.TestCase):
         self.assertEqual(call.attempts, 1)
         self.assertTrue(call.request_id)
         self.assertGreaterEqual(call.compute_seconds, 0)
+
+    def test_any_unary_method_can_be_called_by_its_name(self):
+        request = {"scheme": "alibi", "positions": range(3), "head_count": 2, "dtype": "float64"}
+        for method in ("Encode", "EncodingService/Encode", "/locus.v1.EncodingService/Encode"):
+            response = self.client.call(method, request)
+            np.testing.assert_array_equal(locus.to_array(response.bias.bias),
+                                          self.client.encode("alibi", 3, heads=2,
+                                                             dtype="float64").bias)
+        attended = self.client.call("Attend", {
+            "scheme": "none", "heads": {"q": self.q, "k": self.k, "v": self.v}})
+        np.testing.assert_array_equal(locus.to_array(attended.output),
+                                      self.client.attend(self.q, self.k, self.v).output)
+        self.assertTrue(self.client.call("ListSchemes").schemes)
+
+    def test_unknown_methods_are_rejected(self):
+        for method in ("Encod", "", "EvaluateExtrapolation"):
+            with self.assertRaisesRegex(locus.InvalidInput, "there is no method"):
+                self.client.call(method)
 
     def test_deadlines_are_honoured(self):
         q = np.zeros((1, 8, 4096, 64), "f4")

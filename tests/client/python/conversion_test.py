@@ -93,6 +93,31 @@ class TensorTest(unittest.TestCase):
                                       [0, 1, 2])
 
 
+    def test_bfloat16_tensors_of_torch_are_sent_as_their_bits(self):
+        class Tensor:
+            """Like a torch.Tensor of bfloat16, which has no __array__."""
+            dtype = "torch.bfloat16"
+
+            def detach(self):
+                return self
+
+            cpu = contiguous = detach
+
+            def view(self, dtype):
+                self.viewed = dtype
+                return self
+
+            def numpy(self):
+                assert self.viewed == "int16"
+                return np.array([0x3F80, 0x4000], "i2")
+
+        sys.modules["torch"] = types.SimpleNamespace(int16="int16")
+        self.addCleanup(sys.modules.pop, "torch")
+        tensor = _tensors.tensor_of(Tensor(), "x")
+        self.assertEqual((tensor.dtype, list(tensor.shape)), (_tensors.BFLOAT16, [2]))
+        np.testing.assert_array_equal(_tensors.to_array(tensor).astype("f8"), [1, 2])
+
+
 class WireTest(unittest.TestCase):
     def request(self):
         """An AttendRequest with its elements apart, and the same request with all of it inside."""

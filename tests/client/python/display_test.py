@@ -24,7 +24,7 @@ class DisplayTest(unittest.TestCase):
         rows = results.Table([results.EvaluationRow(name, length, metric, length / 64, 0.1, 0.9, 3)
                               for metric in ("nll", "drift") for length in (32, 64)])
         return results.Summary(rows, name, f"{name} wins", True, results.Table(), results.Table(),
-                               {})
+                               results.Verdict("winner", name, f"{name} wins", "ask again"), {}, {})
 
     def test_text_is_escaped_everywhere(self):
         weights = np.full((1, 2, 2), 0.5)
@@ -83,6 +83,7 @@ class DisplayTest(unittest.TestCase):
         self.assertEqual(len(tree.findall(f".//{SVG}svg")), 2)
         self.assertEqual(len(tree.findall(".//tbody/tr")), 4)
         self.assertIn("rope wins", xml.tostring(tree, encoding="unicode"))
+        self.assertIn("ask again", xml.tostring(tree, encoding="unicode"))
 
     def test_long_tables_are_cut(self):
         gates = results.Table([results.Gate("x", "nll", 1.0, 1.0, True)] * 500)

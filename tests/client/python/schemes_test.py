@@ -127,12 +127,8 @@ class SchemesTest(unittest.TestCase):
                             ("rope base=5", ""), ("yarn=4", ""), ("rope:base=5", ""),
                             ("rope(base=5)", ""), ("rope { base: 5 }", "")):
             self.assertEqual(_schemes._split_label(text)[0], label, text)
-        if "label" in _messages.Scheme.DESCRIPTOR.fields_by_name:
-            scheme = locus.parse_scheme("long=rope:base=500000")
-            self.assertEqual((scheme.label, scheme.rope.base), ("long", 500000))
-        else:
-            with self.assertRaises(locus.SchemeError):
-                locus.parse_scheme("long=rope:base=500000")
+        scheme = locus.parse_scheme("long=rope:base=500000")
+        self.assertEqual((scheme.label, scheme.rope.base), ("long", 500000))
 
     def test_messages_are_copied(self):
         scheme = locus.parse_scheme("rope")
