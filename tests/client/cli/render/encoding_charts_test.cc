@@ -94,7 +94,7 @@ TEST(AttentionChartTest, ManyWordsHaveAScaleUpToThePercentile) {
       *MakeTensor<double>({1, 1, kCount, kCount}, values));
   ASSERT_TRUE(scene.ok());
   EXPECT_THAT(plot::WriteSvg(*scene),
-              HasSubstr("end at 0.01, the 99th percentile."));
+              HasSubstr("Colours end at 0.01, the 99th"));
 }
 
 TEST(CosinesToFirstTest, IsTheFirstRowOfTheCosines) {
