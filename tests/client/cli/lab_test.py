@@ -216,7 +216,7 @@ class TrainedLabsTest(LabTest):
         self.assertIn("1 of 3 assertions FAILED.", printed)
 
     def test_extrapolation_is_deterministic(self):
-        arguments = ("--seeds", "2", "--steps", "8", "--lang", "es")
+        arguments = ("--seeds", "2", "--steps", "40", "--lang", "es")
         printed = self.lab("extrapolation", *arguments, out="one")
         self.lab("extrapolation", *arguments, out="two")
         self.check_folder("extrapolation", printed, out="one")
