@@ -14,7 +14,7 @@
 #include "client/cli/support/command_line.h"
 #include "client/cli/support/help_text.h"
 #include "client/cli/support/parser_errors.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
 
 namespace locus::client {

@@ -13,7 +13,7 @@
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/local_server_address.h"
 #include "client/cli/support/session.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "locus/v1/attention.pb.h"
 #include "locus/v1/encoding.pb.h"
 #include "locus/v1/evaluation.pb.h"

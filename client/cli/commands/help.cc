@@ -10,7 +10,7 @@
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/command_tree.h"
 #include "client/cli/support/help_text.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
 
 namespace locus::client {

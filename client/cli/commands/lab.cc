@@ -18,7 +18,7 @@
 #include "client/cli/support/color.h"
 #include "client/cli/support/interrupt.h"
 #include "client/cli/support/session.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
 
 namespace locus::client {

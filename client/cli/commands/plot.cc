@@ -23,7 +23,7 @@
 #include "client/cli/requests/seed_flag.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
 #include "client/io/file.h"
 #include "locus/client/tensor.h"

@@ -14,7 +14,7 @@
 #include "client/cli/requests/scheme_names.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 
 namespace locus::client {
 namespace {

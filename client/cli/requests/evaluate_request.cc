@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_flags.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "client/io/file.h"
 
 namespace locus::client {

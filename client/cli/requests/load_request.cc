@@ -9,7 +9,7 @@
 #include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "client/load/units.h"
 #include "locus/client/tensor.h"
 

@@ -10,7 +10,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "core/encoding/registry.h"
 #include "locus/v1/scheme.pb.h"
 

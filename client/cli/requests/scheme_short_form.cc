@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/cli/support/suggest.h"
+#include "core/base/suggest.h"
 #include "google/protobuf/message.h"
 
 namespace locus::client {
