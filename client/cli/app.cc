@@ -14,8 +14,8 @@
 #include "client/cli/support/command_line.h"
 #include "client/cli/support/help_text.h"
 #include "client/cli/support/parser_errors.h"
-#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
+#include "core/base/suggest.h"
 
 namespace locus::client {
 namespace {

@@ -1,5 +1,5 @@
-// Suggestions for misspelled commands, flags and names, for the command lines of
-// the client and the server.
+// Suggestions for misspelled commands, flags and names, for the command lines
+// of the client and the server.
 #pragma once
 
 #include <string>

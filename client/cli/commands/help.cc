@@ -10,8 +10,8 @@
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/command_tree.h"
 #include "client/cli/support/help_text.h"
-#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
+#include "core/base/suggest.h"
 
 namespace locus::client {
 namespace {

@@ -18,8 +18,8 @@
 #include "client/cli/support/color.h"
 #include "client/cli/support/interrupt.h"
 #include "client/cli/support/session.h"
-#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
+#include "core/base/suggest.h"
 
 namespace locus::client {
 namespace {

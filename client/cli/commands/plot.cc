@@ -23,9 +23,9 @@
 #include "client/cli/requests/seed_flag.h"
 #include "client/cli/support/cli_errors.h"
 #include "client/cli/support/session.h"
-#include "core/base/suggest.h"
 #include "client/cli/support/terminal.h"
 #include "client/io/file.h"
+#include "core/base/suggest.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {

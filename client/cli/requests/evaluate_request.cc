@@ -8,8 +8,8 @@
 #include "absl/strings/str_split.h"
 #include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_flags.h"
-#include "core/base/suggest.h"
 #include "client/io/file.h"
+#include "core/base/suggest.h"
 
 namespace locus::client {
 namespace {

@@ -9,8 +9,8 @@
 #include "client/base/status_macros.h"
 #include "client/cli/requests/scheme_text.h"
 #include "client/cli/support/cli_errors.h"
-#include "core/base/suggest.h"
 #include "client/load/units.h"
+#include "core/base/suggest.h"
 #include "locus/client/tensor.h"
 
 namespace locus::client {

@@ -21,9 +21,9 @@
 
 namespace locus::client {
 
-// Parses the parameters of the scheme `name`, which end at the end of `text` and
-// begin at `offset`, after the name. Sets `*scheme` and adds the fields that the
-// text sets to `*given`. Returns the first error, or nullopt.
+// Parses the parameters of the scheme `name`, which end at the end of `text`
+// and begin at `offset`, after the name. Sets `*scheme` and adds the fields
+// that the text sets to `*given`. Returns the first error, or nullopt.
 std::optional<SchemeError> ParseShortForm(
     absl::string_view text, size_t offset, const NamedScheme& name,
     v1::Scheme* scheme,

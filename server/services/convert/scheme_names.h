@@ -7,9 +7,9 @@
 //
 //   rope base=10000, rope base=500000, rope yarn×4
 //
-// A name contains the differing parameters that are not at their default. If all
-// are, or if names would be equal, it contains all differing parameters. Equal
-// schemes are numbered: rope (1), rope (2).
+// A name contains the differing parameters that are not at their default. If
+// all are, or if names would be equal, it contains all differing parameters.
+// Equal schemes are numbered: rope (1), rope (2).
 #pragma once
 
 #include <vector>
