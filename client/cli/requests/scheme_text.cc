@@ -265,16 +265,6 @@ Label ReadLabel(absl::string_view text) {
   return {std::string(text.substr(first, end - first)), equals + 1};
 }
 
-// Sets the label of the scheme. Returns false if the protocol has none.
-bool SetLabel(const std::string& label, ParsedScheme* parsed) {
-  const FieldDescriptor* field =
-      v1::Scheme::descriptor()->FindFieldByName("label");
-  if (field == nullptr) return false;
-  parsed->given.insert(field);
-  v1::Scheme::GetReflection()->SetString(&parsed->scheme, field, label);
-  return true;
-}
-
 // If `text` begins with the name of a scheme in the short form, returns the
 // scheme and sets `*end` to the end of its name.
 std::optional<NamedScheme> ShortFormName(absl::string_view text, size_t* end) {
@@ -341,10 +331,7 @@ absl::StatusOr<ParsedScheme> ParseSchemeText(const std::string& given_text) {
     return absl::InvalidArgumentError(absl::StrCat(
         "names no scheme; schemes: ", absl::StrJoin(SchemeNames(), ", ")));
   }
-  if (label.length > 0 && !SetLabel(label.text, &parsed)) {
-    return SchemeErrorStatus(whole,
-                             {0, "this version has no labels of schemes", ""});
-  }
+  if (label.length > 0) parsed.scheme.set_label(label.text);
   return parsed;
 }
 
