@@ -43,7 +43,7 @@ class ServiceTest(unittest.TestCase):
                              sorted_by_listing(scheme, field.message_type))
             self.assertTrue(scheme.title and scheme.reference and scheme.beyond_training)
             self.assertNotEqual(scheme.acts_on, 0)
-            self.assertEqual(len(scheme.promises), 9)
+            self.assertEqual(len(scheme.promises), 13)
 
     # Health.
 

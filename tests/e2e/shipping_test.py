@@ -22,12 +22,22 @@ def output(*command):
 
 def declared_flags(help_text):
     """The flags that a help text declares, without those that its descriptions mention."""
-    return set(re.findall(r"^\s+(?:-\w,)?(--[a-z][a-z-]*)", help_text, re.M))
+    names = re.findall(r"^\s+((?:-\w, ?)?--[a-z][a-z-]*(?:, --[a-z][a-z-]*)*)", help_text, re.M)
+    return {flag for name in names for flag in re.findall(r"--[a-z][a-z-]*", name)}
+
+
+def flags_of(path):
+    """The flags of a command of locus. Help texts refer to the connection flags as a whole."""
+    text = output(LOCUS, *path, "--help")
+    flags = declared_flags(text.split("\nOptions:\n")[1])
+    if "\nConnection: " in text:
+        flags |= declared_flags(output(LOCUS, "help", "connection").split("\nConnection:\n")[1])
+    return flags
 
 
 def commands(path=()):
     """The paths of all commands and subcommands of locus, according to its help texts."""
-    listed = output(LOCUS, *path, "--help").split("Subcommands:\n")
+    listed = output(LOCUS, *path, "--help").split("\nCommands:\n")
     yield path
     if len(listed) > 1:
         for name in re.findall(r"^  (\S+) ", listed[1].split("\n\n")[0], re.M):
@@ -76,12 +86,15 @@ class BashCompletionTest(unittest.TestCase):
         seen = 0
         for path in commands():
             offered = self.complete(script, "_locus", "locus", *path, "--")
-            self.assertEqual(offered, declared_flags(output(LOCUS, *path, "--help")), path)
+            self.assertEqual(offered, flags_of(path), path)
             seen += len(offered)
         self.assertGreater(seen, 100)
         self.assertEqual(self.complete(script, "_locus", "locus", "hea"), {"health"})
         # The value of a flag is not completed as a command.
-        self.assertEqual(self.complete(script, "_locus", "locus", "encode", "--scheme", ""), set())
+        offered = self.complete(script, "_locus", "locus", "encode", "--scheme", "")
+        self.assertIn("rope", offered)
+        self.assertNotIn("health", offered)
+        self.assertEqual(self.complete(script, "_locus", "locus", "encode", "--dim", ""), set())
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "authority.pem")
             open(path, "w", encoding="ascii").close()
@@ -103,7 +116,7 @@ class BashCompletionTest(unittest.TestCase):
         for shell in ("zsh", "fish"):
             script = output(LOCUS, "completion", shell)
             for path in commands():
-                self.assert_offers(shell, script, declared_flags(output(LOCUS, *path, "--help")))
+                self.assert_offers(shell, script, flags_of(path))
             script = output(LOCUSD, f"--completion={shell}")
             self.assert_offers(shell, script, declared_flags(output(LOCUSD, "--help")) -
                                {"--help", "--version", "--completion", "--manual"})
@@ -135,7 +148,7 @@ class ManualTest(unittest.TestCase):
         for path in commands():
             if path:
                 self.assertIn(f".SS locus {' '.join(path)}\n", page.replace("\\-", "-"))
-            self.check(page, declared_flags(output(LOCUS, *path, "--help")))
+            self.check(page, flags_of(path))
 
     def test_locusd_manual_describes_every_flag(self):
         flags = declared_flags(output(LOCUSD, "--help"))

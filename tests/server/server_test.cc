@@ -65,7 +65,7 @@ TEST(ServerTest, ListsEveryScheme) {
             v1::Scheme::descriptor()->FindOneofByName("kind")->field_count());
   for (const auto& scheme : response.schemes()) {
     EXPECT_NE(scheme.acts_on(), v1::SCHEME_SITE_UNSPECIFIED);
-    EXPECT_EQ(scheme.promises_size(), 9);
+    EXPECT_EQ(scheme.promises_size(), 13);
     EXPECT_NE(scheme.title(), "");
   }
 }

@@ -61,7 +61,7 @@ class CheckTest(CliTest):
     def test_properties_as_declared(self):
         with self.fake() as server:
             text = self.ok("check", "--server", server, "--details")
-        self.assertIn("All 2 are as promised.", text)
+        self.assertIn("All 2 verdicts are as promised.", text)
         self.assertIn("shifted by 100", text)
 
     def test_property_that_differs_from_its_declaration_exits_with_1(self):
@@ -69,8 +69,9 @@ class CheckTest(CliTest):
             result = run("check", "--server", server, "--naive")
             document = run("check", "--server", server, "--naive", "--json")
         self.assertEqual((result.returncode, document.returncode), (1, 1))
-        self.assertIn("PROMISES BROKEN: rope uniqueness", result.stdout)
-        self.assertRegex(result.stdout, r"(?m)^integer +boundedness +fails +99 +1$")
+        self.assertIn("1 of 2 verdicts break a promise:\n", result.stdout)
+        self.assertRegex(result.stdout, r"(?m)^rope +✓ +✗$")
+        self.assertRegex(result.stdout, r"(?m)^integer +–$")
         self.assertEqual(json.loads(document.stdout)["results"][1]["naive"], True)
 
     def test_invalid_flags_are_rejected(self):
