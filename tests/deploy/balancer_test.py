@@ -96,7 +96,7 @@ class BalancerTest(unittest.TestCase):
         with Balancer(*self.daemons) as balancer:
             rejected = locus("encode", "--server", balancer.address, "--scheme", "rope",
                              "--positions", "0:4", "--dim", "7")
-            self.assertEqual(rejected.returncode, 1)
+            self.assertEqual(rejected.returncode, 2)
             self.assertIn("INVALID_ARGUMENT", rejected.stderr)
             self.assertIn("dim", rejected.stderr)
 
