@@ -16,7 +16,7 @@
 namespace locus::client {
 namespace {
 
-// More positions make a table that nobody can read.
+// Tables of more positions are unreadable.
 constexpr int64_t kMaxGramPositions = 256;
 constexpr int64_t kMaxShiftPositions = 65536;
 
